@@ -104,7 +104,7 @@ class DeviceLayout:
             raise ValueError(f"layout {list(self.dims)} does not fit rank {rank}")
 
     def device_sizes(self, shape: Sequence[int], eps: int) -> tuple[int, ...]:
-        """Extent of each device dimension for a host `shape`, `eps` elements a stick."""
+        """Extent of each device dimension of a host `shape`, `eps` elements a stick."""
         sizes = []
         for dim in self.dims[:-1]:
             if dim == SYNTHETIC:
