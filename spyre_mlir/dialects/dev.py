@@ -411,7 +411,7 @@ class TransferOp(RecordOp):
     """
 
     name = "dev.transfer"
-    ON_UNITS = ("load", "store", "ring")
+    ON_UNITS: ClassVar[tuple[str, ...]] = ("load", "store", "ring")
 
     source = attr_def(AccessAttr)
     target = attr_def(AccessAttr)
@@ -452,7 +452,7 @@ class GatherOp(RecordOp):
     """
 
     name = "dev.gather"
-    ON_UNITS = ("load",)
+    ON_UNITS: ClassVar[tuple[str, ...]] = ("load",)
 
     source = attr_def(AccessAttr)
     index = attr_def(AccessAttr)
@@ -511,7 +511,7 @@ class MatmulOp(RecordOp):
     """
 
     name = "dev.matmul"
-    ON_UNITS = ("pt",)
+    ON_UNITS: ClassVar[tuple[str, ...]] = ("pt",)
 
     roles = attr_def(StringAttr)
     lhs = attr_def(AccessAttr)
@@ -560,7 +560,7 @@ class VectorOp(RecordOp):
     """
 
     name = "dev.vector"
-    ON_UNITS = ("sfp",)
+    ON_UNITS: ClassVar[tuple[str, ...]] = ("sfp",)
 
     inputs = attr_def(ArrayAttr[AccessAttr])
     steps = attr_def(ArrayAttr[StepAttr])
@@ -625,7 +625,7 @@ class ShuffleOp(RecordOp):
     """
 
     name = "dev.shuffle"
-    ON_UNITS = ("sfp",)
+    ON_UNITS: ClassVar[tuple[str, ...]] = ("sfp",)
 
     source = attr_def(AccessAttr)
     target = attr_def(AccessAttr)
@@ -657,7 +657,7 @@ class RingReduceOp(RecordOp):
     """
 
     name = "dev.ring_reduce"
-    ON_UNITS = ("ring",)
+    ON_UNITS: ClassVar[tuple[str, ...]] = ("ring",)
 
     source = attr_def(AccessAttr)
     target = attr_def(AccessAttr)
