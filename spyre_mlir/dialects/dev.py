@@ -93,7 +93,7 @@ class PlainAttr(ParametrizedAttribute):
 
 @irdl_attr_definition
 class AxisAttr(PlainAttr):
-    """`#dev.axis<size, digit, chunk, loop, tile>`: see `algebra.access.Axis`."""
+    """`#dev.axis<size, digit, chunk, loop, tile, halo>`: see `algebra.access.Axis`."""
 
     name = "dev.axis"
     PLAIN = Axis
@@ -103,6 +103,7 @@ class AxisAttr(PlainAttr):
     chunk: IntegerAttr
     loop: IntegerAttr
     tile: IntegerAttr
+    halo: IntegerAttr
 
 
 @irdl_attr_definition
