@@ -46,7 +46,8 @@ MAX_TRIPS = 65535
 """Largest loop count (public: torch-spyre issue 3162)."""
 
 
-def _encode(value: Any) -> Attribute:
+def to_attribute(value: Any) -> Attribute:
+    """The attribute of a plain value: number, string, dataclass, tuple of those."""
     if isinstance(value, str):
         return StringAttr(value)
     if isinstance(value, int):
@@ -61,7 +62,8 @@ def _encode(value: Any) -> Attribute:
     )
 
 
-def _decode(attr: Attribute) -> Any:
+def to_plain(attr: Attribute) -> Any:
+    """The plain value that `to_attribute` wrapped."""
     if isinstance(attr, StringAttr):
         return attr.data
     if isinstance(attr, IntegerAttr):
@@ -71,7 +73,7 @@ def _decode(attr: Attribute) -> Any:
     if isinstance(attr, DenseArrayBase):
         return tuple(int(v) for v in attr.get_values())
     assert isinstance(attr, ArrayAttr)
-    return tuple(_decode(a) for a in attr)
+    return tuple(to_plain(a) for a in attr)
 
 
 _Self = TypeVar("_Self", bound="PlainAttr")
@@ -84,11 +86,11 @@ class PlainAttr(ParametrizedAttribute):
 
     @classmethod
     def of(cls: type[_Self], value: Any) -> _Self:
-        return cls(*(_encode(getattr(value, f.name)) for f in fields(value)))
+        return cls(*(to_attribute(getattr(value, f.name)) for f in fields(value)))
 
     @property
     def data(self) -> Any:
-        return self.PLAIN(*(_decode(p) for p in self.parameters))
+        return self.PLAIN(*(to_plain(p) for p in self.parameters))
 
 
 @irdl_attr_definition
@@ -210,21 +212,21 @@ class ProgramOp(IRDLOperation):
         super().__init__(
             attributes={
                 "sym_name": StringAttr(name),
-                "grid": _encode(tuple(grid)),
+                "grid": to_attribute(tuple(grid)),
                 "symbols": IntegerAttr(symbols, i64),
                 "lx_bytes": IntegerAttr(lx_bytes, i64),
-                "semaphores": _encode(tuple(semaphores)),
+                "semaphores": to_attribute(tuple(semaphores)),
             },
             regions=(Region(Block(streams)),),
         )
 
     @property
     def grid_data(self) -> tuple[int, ...]:
-        return _decode(self.grid)
+        return to_plain(self.grid)
 
     @property
     def semaphores_data(self) -> tuple[int, ...]:
-        return _decode(self.semaphores)
+        return to_plain(self.semaphores)
 
     @property
     def streams(self) -> tuple[StreamOp, ...]:
@@ -399,7 +401,7 @@ def record_attributes(
     }
     for name, value in others.items():
         attributes[name] = (
-            AccessAttr.of(value) if isinstance(value, Access) else _encode(value)
+            AccessAttr.of(value) if isinstance(value, Access) else to_attribute(value)
         )
     return attributes
 
@@ -595,7 +597,7 @@ class VectorOp(RecordOp):
 
     @property
     def fold_data(self) -> tuple[int, ...]:
-        return _decode(self.fold)
+        return to_plain(self.fold)
 
     def reads(self) -> tuple[Access, ...]:
         return tuple(a.data for a in self.inputs)
@@ -687,7 +689,7 @@ class RingReduceOp(RecordOp):
 
     @property
     def digits_data(self) -> tuple[int, ...]:
-        return _decode(self.digits)
+        return to_plain(self.digits)
 
     def reads(self) -> tuple[Access, ...]:
         return (self.source.data,)
