@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from xdsl.dialects.builtin import ArrayAttr
@@ -226,8 +227,14 @@ BY_OPCODE = {record.opcode: record for record in RECORDS}
 
 _ATTRIBUTES: dict[type[Any], type[dev.PlainAttr]] = {
     attribute.PLAIN: attribute
-    for attribute in (dev.AxisAttr, dev.AccessAttr, dev.StepAttr, dev.SyncAttr)
+    for attribute in (dev.AxisAttr, dev.AccessAttr, dev.SyncAttr)
 }
+
+
+@lru_cache(maxsize=4096)
+def _shared(value: Axis | Access | Sync) -> dev.PlainAttr:
+    """Building and verifying an attribute is most of the cost of reading."""
+    return _ATTRIBUTES[type(value)].of(value)
 
 
 def plain_value(attr: Attribute) -> Any:
@@ -242,7 +249,8 @@ def plain_value(attr: Attribute) -> Any:
 def attribute(encoding: Encoding, value: Any) -> Attribute:
     """The attribute of a record that a decoded value belongs in."""
     if isinstance(encoding, Struct):
-        return _ATTRIBUTES[encoding.plain].of(value)
+        # A step may hold 1 or 1.0, which a cache would take for the same.
+        return dev.StepAttr.of(value) if encoding.plain is Step else _shared(value)
     if isinstance(encoding, ListOf) and isinstance(encoding.item, Struct):
         return ArrayAttr([attribute(encoding.item, item) for item in value])
     return dev.to_attribute(value)

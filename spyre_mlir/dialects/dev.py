@@ -107,6 +107,13 @@ class AxisAttr(PlainAttr):
     tile: IntegerAttr
     halo: IntegerAttr
 
+    def verify(self) -> None:
+        axis: Axis = self.data
+        if min(axis.size, axis.chunk, axis.tile) < 0:
+            raise VerifyException(f"an axis has a negative extent: {axis}")
+        if axis.digit < -1 or axis.loop < -1:
+            raise VerifyException(f"an axis names a digit or loop below -1: {axis}")
+
 
 @irdl_attr_definition
 class AccessAttr(PlainAttr):
@@ -137,8 +144,12 @@ class AccessAttr(PlainAttr):
             raise VerifyException(f'"{dtype}" is no element type of the card')
         if (self.symbol.value.data >= 0) != (space == "dram"):
             raise VerifyException("a DRAM access names a symbol, an LX access none")
+        if self.symbol.value.data < -1:
+            raise VerifyException(f"symbol {self.symbol.value.data} is below -1")
         if self.depth.value.data < 1:
             raise VerifyException("buffer depth is below 1")
+        if self.stage_levels.value.data < 0:
+            raise VerifyException("a stage counts fewer than no loops")
 
 
 @irdl_attr_definition
@@ -153,6 +164,20 @@ class StepAttr(PlainAttr):
     dtype: StringAttr
     values: DenseArrayBase | ArrayAttr
 
+    def verify(self) -> None:
+        step: Step = self.data
+        if step.dtype not in ITEMSIZE:
+            raise VerifyException(f'"{step.dtype}" is no element type of the card')
+        row = OPFUNCS.get(step.function)
+        if row is None and step.function not in GENERATORS:
+            raise VerifyException(f'the card has no function "{step.function}"')
+        arity, values = (row.arity, 0) if row is not None else (0, 1)
+        if (len(step.operands), len(step.values)) != (arity, values):
+            raise VerifyException(
+                f'"{step.function}" takes {arity} operands and {values} values, not '
+                f"{len(step.operands)} and {len(step.values)}"
+            )
+
 
 @irdl_attr_definition
 class SyncAttr(PlainAttr):
@@ -164,6 +189,11 @@ class SyncAttr(PlainAttr):
     semaphore: IntegerAttr
     count: IntegerAttr
     level: IntegerAttr
+
+    def verify(self) -> None:
+        sync: Sync = self.data
+        if sync.semaphore < 0 or sync.count < 1 or sync.level < 0:
+            raise VerifyException(f"a wait or signal on nothing: {sync}")
 
 
 def access_attr(access: Access) -> AccessAttr:
@@ -258,6 +288,9 @@ class ProgramOp(IRDLOperation):
         for axis in record.axes_data:
             if axis.digit >= len(self.grid_data):
                 raise VerifyException(f"digit {axis.digit} of {len(self.grid_data)}")
+        digits = record.digits_data if isinstance(record, RingReduceOp) else ()
+        if any(not 0 <= digit < len(self.grid_data) for digit in digits):
+            raise VerifyException(f"digits {digits} of {len(self.grid_data)}")
 
 
 @irdl_op_definition
@@ -608,11 +641,14 @@ class VectorOp(RecordOp):
     def verify_(self) -> None:
         self.verify_record()
         known = len(self.inputs)
+        rank = len(self.axes)
+        if any(not 0 <= axis < rank for axis in self.fold_data):
+            raise VerifyException(f"fold over axes {self.fold_data} of {rank}")
         for step in self.steps_data:
-            if step.function not in OPFUNCS and step.function not in GENERATORS:
-                raise VerifyException(f'the card has no function "{step.function}"')
             if any(not 0 <= o < known for o in step.operands):
                 raise VerifyException(f"step {step.function} reads a later value")
+            if step.function == "index" and step.values[0] not in range(rank):
+                raise VerifyException(f"index along axis {step.values[0]} of {rank}")
             known += 1
         if not known:
             raise VerifyException("a vector record without inputs and steps")
