@@ -89,7 +89,9 @@ def rectangles(
     along = [k for k, walk in enumerate(walks) if stick >= 0 and walk.dim == stick]
     sizes = tuple(walk.size for walk in walks)
     strides = tuple(w.step * steps[w.dim] if w.dim >= 0 else 0 for w in walks)
-    base = sum(s * i for d, (s, i) in enumerate(zip(steps, start)) if d != stick)
+    base = sum(
+        s * i for d, (s, i) in enumerate(zip(steps, start, strict=True)) if d != stick
+    )
     if stick < 0:
         return iter([Rectangle(-1, 0, 0, sizes, strides, base)])
     first = start[stick]
