@@ -15,19 +15,21 @@ is written.
 from xdsl.ir import Dialect
 
 from .access import ConstructAccessTileOp, LoadOp, StoreOp
-from .exchange import (
-    DeliveryOp,
-    FoldOp,
+from .deliveries import (
     InterTileAllToAllOp,
     InterTileConsumeOp,
     InterTileGatherOp,
-    InterTileProduceOp,
     InterTileReduceOp,
     InterTileReduceScatterOp,
     InterTileScatterOp,
+    placement_factors,
+)
+from .exchange import (
+    DeliveryOp,
+    FoldOp,
+    InterTileProduceOp,
     YieldPartialOp,
     YieldReducedOp,
-    placement_factors,
 )
 from .indirect import ConstructIndirectAccessTileOp, RegionTerminatorOp, Subscript
 from .sets import (

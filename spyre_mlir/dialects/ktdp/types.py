@@ -28,7 +28,9 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
-from ...algebra.layout import DeviceLayout
+from spyre_mlir.algebra.layout import DeviceLayout
+from spyre_mlir.dialects.spyre import LayoutAttr
+
 from .sets import SetError, set_values, tiles_of_group
 
 Space = Literal["dram", "lx", "l0", "unspecified"]
@@ -315,8 +317,7 @@ def _optional_integer(value: int | Attribute | None) -> Attribute:
 def view_layout(view: Attribute) -> DeviceLayout | None:
     """The stick layout of a view's memref type; None is a plain strided view."""
     assert isa(view, MemRefType)
-    layout = getattr(view.layout, "data", None)
-    return layout if isinstance(layout, DeviceLayout) else None
+    return view.layout.data if isinstance(view.layout, LayoutAttr) else None
 
 
 def shapes_agree(left: Sequence[int], right: Sequence[int]) -> bool:

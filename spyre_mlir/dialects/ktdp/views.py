@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -295,7 +296,7 @@ class RuntimeArgExtractOp(IRDLOperation):
 
     traits = traits_def(Pure())
 
-    KINDS = ("value", "granularity", "upperbound")
+    KINDS: ClassVar[tuple[str, ...]] = ("value", "granularity", "upperbound")
 
     def __init__(self, argument: SSAValue, kind: str, result_type: Attribute):
         super().__init__(
