@@ -10,6 +10,7 @@ that the dialect's own lowering writes; a skewed set is an error here, not a gue
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 
 from xdsl.ir.affine import (
@@ -111,6 +112,7 @@ def set_size(affine_set: AffineSet, symbols: Sequence[int] = ()) -> int:
     return prod(set_extents(affine_set, symbols))
 
 
+@lru_cache(maxsize=4096)
 def tiles_of_group(affine_set: AffineSet, group: int) -> tuple[int, ...]:
     """Tile ids of one group of `(i)[g]`, ascending; without g all groups are alike."""
     symbols = (group,) * affine_set.num_symbols
