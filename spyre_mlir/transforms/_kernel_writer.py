@@ -9,7 +9,7 @@ are the tile's extents, which are dynamic where they vary.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import TypeVar
 
@@ -280,23 +280,24 @@ class KernelWriter:
         access: Access,
         axes: Sequence[Axis],
         kept: Sequence[int],
-        extra: tuple[int, int] | None = None,
+        extra: tuple[int, int, bool] | None = None,
     ) -> Skew:
         """
         A view with a dimension per axis that has a stride and one for the sticks.
 
-        `extra` is the size and stride of one more dimension, before the sticks, whose
-        coordinate the caller gives: its row is empty.
+        `extra` is the size and stride of one more dimension, and whether it walks the
+        sticks; the caller gives its coordinate, and its row is empty.
         """
         linear = [a for a in kept if access.strides[a]]
         sizes = [max(1, axes[a].widest) for a in linear]
         strides = [access.strides[a] for a in linear]
         rows = [(_unit(kept.index(a), len(kept)), 0) for a in linear]
+        shift, stick = access.stick_offset, -1
         if extra is not None:
+            stick = len(sizes) if extra[2] else -1
             sizes.append(extra[0])
             strides.append(extra[1])
             rows.append(((), 0))
-        shift, stick = access.stick_offset, -1
         if any(access.stick[a] for a in kept):
             low, high = _stick_bounds(access, axes, kept)
             whole = low // access.eps
@@ -345,14 +346,6 @@ def plain_stick(access: Access, kept: Sequence[int]) -> int | None:
         return None
     axis = kept[used[0]]
     return used[0] if access.stick[axis] == 1 and not access.strides[axis] else None
-
-
-def without_offset(access: Access) -> Access:
-    """The same addresses with the offset inside a stick, of no axis, in the base."""
-    if any(access.stick):
-        return access
-    base = access.base + access.stick_offset * access.itemsize
-    return replace(access, base=base, stick_offset=0, stick_stride=0)
 
 
 def _stick_bounds(

@@ -173,7 +173,8 @@ def _gather(writer: KernelWriter, statement: Statement) -> None:
     stride, on_stick, limit = statement.index
     kept = range(len(axes))
     places = writer.skew(index, axes, kept)
-    rows = writer.skew(source, axes, kept, (limit, stride or source.stick_stride))
+    step = source.stick_stride if on_stick else stride
+    rows = writer.skew(source, axes, kept, (limit, step, bool(on_stick)))
     lookup = ktdp.Subscript(
         tuple(shared.linear_expr(*row) for row in places.rows), places.view
     )
