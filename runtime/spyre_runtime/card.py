@@ -6,9 +6,15 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+from spyre_mlir.target.chip import Chip
+from spyre_mlir.target.chips import load_chip
 
 from .memory import DEFAULT_BYTES, CardMemory
+
+if TYPE_CHECKING:
+    from .engine import Engine
 
 Result = TypeVar("Result")
 
@@ -16,12 +22,26 @@ Result = TypeVar("Result")
 class Card:
     """A card of the machine. Work is given to `submit`, which decides when it runs."""
 
-    def __init__(self, index: int, memory_bytes: int = DEFAULT_BYTES) -> None:
+    def __init__(
+        self, index: int, memory_bytes: int = DEFAULT_BYTES, chip: Chip | None = None
+    ) -> None:
         self.index = index
+        self.chip = load_chip() if chip is None else chip
         self.memory = CardMemory(memory_bytes, f"spyre:{index}")
         self.elapsed_picoseconds = 0
         """Simulated time of the launches so far; host segments take none."""
         self._order = threading.RLock()
+        self._engines: dict[str, Engine] = {}
+
+    def engine(self, numerics: str = "ieee") -> Engine:
+        """The functional machine of this card for these numbers."""
+        found = self._engines.get(numerics)
+        if found is None:
+            from .engine import Engine
+
+            found = Engine(self.memory.bytes_tensor, self.chip, numerics)
+            self._engines[numerics] = found
+        return found
 
     def submit(self, work: Callable[[], Result]) -> Result:
         """
