@@ -30,13 +30,12 @@ _starting = threading.RLock()
 def register() -> None:
     """Names the device type, and loads a build that fits if there is one."""
     module = sys.modules[__name__]
+    if sys.modules.get("torch.spyre") is module:
+        return
     torch.utils.rename_privateuse1_backend(NAME)
     torch._register_device_module(NAME, module)
     sys.modules["torch.spyre"] = module
-    if build.MODULE not in sys.modules:
-        torch.utils.generate_methods_for_privateuse1_backend(
-            for_tensor=True, for_module=True, for_storage=True
-        )
+    torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     _load_existing()
 
 
@@ -47,7 +46,7 @@ def _load_existing() -> None:
         if path is None:
             return
         module = build.load(path)
-        module.install(_Runtime(), device_count())
+        module.install(_runtime, device_count())
     except (ImportError, OSError, RuntimeError) as error:
         _missing = f"its C++ file could not be loaded ({error}): {build.HOW_TO_BUILD}"
         return
@@ -61,7 +60,7 @@ class _Runtime:
         from . import device
 
         global _used
-        if _forked:
+        if _forked and name != "free":
             raise RuntimeError(
                 "a card cannot be used in a forked process; use the 'spawn' start "
                 "method"
@@ -77,6 +76,10 @@ class _Runtime:
 def _after_fork() -> None:
     global _forked
     _forked = True
+    vars(_runtime).clear()
+
+
+_runtime = _Runtime()
 
 
 def _require() -> ModuleType:
@@ -205,13 +208,17 @@ class Stream(torch.Stream):
 
 
 class Event(torch.Event):
-    """An event of a card; with timing it holds the card's simulated time."""
+    """
+    An event of a card; with timing it holds the card's simulated time.
+
+    Calling it makes a plain `torch.Event`, the only kind that can be compared.
+    """
 
     def __new__(
         cls, enable_timing: bool = False, blocking: bool = False, **_: Any
-    ) -> Event:
+    ) -> torch.Event:
         place = torch.device(NAME, current_device())
-        return super().__new__(cls, device=place, enable_timing=enable_timing)
+        return torch.Event(device=place, enable_timing=enable_timing)
 
 
 def current_stream(device: torch.types.Device = None) -> torch.Stream:
