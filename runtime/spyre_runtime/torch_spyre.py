@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# pyright: reportPrivateUsage=false, reportPrivateImportUsage=false
+# pyright: reportUnusedFunction=false
 """
 The module `torch.spyre`.
 
 Imported at the end of `import torch`, so it imports nothing but the standard library
-and PyTorch; the card itself is made at the first use.
+and PyTorch; the card itself is made at the first use. Registering a device takes names
+that PyTorch keeps private; it calls some of ours that are private in turn.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import os
 import sys
 import threading
 from types import ModuleType, TracebackType
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -154,7 +157,8 @@ def _index(device: torch.types.Device) -> int:
         device = torch.device(device)
         if device.type != NAME:
             raise ValueError(f"expected a spyre device, got {device}")
-        index = current_device() if device.index is None else device.index
+        found = cast("int | None", device.index)
+        index = current_device() if found is None else found
     if not 0 <= index < device_count():
         raise RuntimeError(
             f"there is no card spyre:{index}; {device_count()} present (SPYRE_DEVICES)"

@@ -16,7 +16,11 @@ def test_another_pytorch_does_not_fit(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     key = build.build_key()
-    monkeypatch.setattr(build, "torch_version", lambda folder: "2.14.0")
+
+    def newer(folder: Path) -> str:
+        return "2.14.0"
+
+    monkeypatch.setattr(build, "torch_version", newer)
     assert build.build_key() != key
     assert build.find_build() is None
 

@@ -39,14 +39,18 @@ def test_forward_and_backward_through_aot_autograd() -> None:
 def test_the_compiler_sees_the_card_and_its_constants() -> None:
     devices: list[torch.device] = []
 
-    def compiler(module, examples):
+    def compiler(
+        module: torch.fx.GraphModule, examples: list[torch.Tensor]
+    ) -> torch.fx.GraphModule:
         devices.extend(example.device for example in examples)
         return module
 
     backend = aot_autograd(fw_compiler=compiler)
-    function = torch.compile(
-        lambda x: x + torch.tensor([1.0, 2.0, 3.0], device="spyre"), backend=backend
-    )
+
+    @torch.compile(backend=backend)
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return x + torch.tensor([1.0, 2.0, 3.0], device="spyre")
+
     found = function(torch.ones(3, device="spyre"))
     assert found.cpu().tolist() == [2.0, 3.0, 4.0]
     assert set(devices) == {DEVICE}

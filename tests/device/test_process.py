@@ -4,15 +4,19 @@
 import shutil
 import signal
 import statistics
+from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import spyre_runtime
 from spyre_runtime import build
 
+Run = Callable[..., CompletedProcess[str]]
+
 PACKAGE = Path(spyre_runtime.__file__ or "").parent
 
 
-def test_a_host_dereference_kills_the_process(run_python) -> None:
+def test_a_host_dereference_kills_the_process(run_python: Run) -> None:
     done = run_python(
         """
 import ctypes
@@ -26,7 +30,9 @@ print("after")
     assert done.returncode == -signal.SIGSEGV
 
 
-def test_a_large_tensor_that_nobody_writes_takes_no_memory(run_python) -> None:
+def test_a_large_tensor_that_nobody_writes_takes_no_memory(
+    run_python: Run,
+) -> None:
     done = run_python(
         """
 import resource
@@ -42,7 +48,9 @@ print(peak < 10**9, peak)
     assert done.stdout.startswith("True"), done.stdout + done.stderr
 
 
-def test_out_of_memory_is_an_error_after_which_the_card_works(run_python) -> None:
+def test_out_of_memory_is_an_error_after_which_the_card_works(
+    run_python: Run,
+) -> None:
     done = run_python(
         """
 keep = torch.ones(10, device="spyre")
@@ -61,7 +69,7 @@ print("done")
     assert done.stdout == "done\n", done.stderr
 
 
-def test_freed_memory_returns_to_the_system(run_python) -> None:
+def test_freed_memory_returns_to_the_system(run_python: Run) -> None:
     done = run_python(
         """
 def resident():
@@ -76,7 +84,9 @@ print(resident() - before < 30 * 2**20)
     assert done.stdout == "True\n", done.stderr
 
 
-def test_without_a_build_the_first_use_says_what_to_do(run_python, tmp_path) -> None:
+def test_without_a_build_the_first_use_says_what_to_do(
+    run_python: Run, tmp_path: Path
+) -> None:
     done = run_python(
         """
 assert not torch.spyre.is_available()
@@ -94,7 +104,9 @@ print("done")
     assert done.stdout == "done\n", done.stderr
 
 
-def test_a_damaged_build_is_named_at_the_first_use(run_python, tmp_path) -> None:
+def test_a_damaged_build_is_named_at_the_first_use(
+    run_python: Run, tmp_path: Path
+) -> None:
     folder = tmp_path / "build"
     folder.mkdir()
     (folder / f"spyre-{build.build_key()}-0123456789.so").write_bytes(b"not a library")
@@ -111,7 +123,7 @@ except RuntimeError as error:
 
 
 def test_a_half_removed_installation_does_not_break_the_import(
-    run_python, tmp_path
+    run_python: Run, tmp_path: Path
 ) -> None:
     half = tmp_path / "spyre_runtime"
     half.mkdir()
@@ -127,7 +139,7 @@ def test_a_half_removed_installation_does_not_break_the_import(
     assert done.stdout == "2.0\n", done.stderr
 
 
-def test_autoload_imports_no_compiler_and_is_fast(run_python) -> None:
+def test_autoload_imports_no_compiler_and_is_fast(run_python: Run) -> None:
     code = """
 import sys, time, torch
 before = set(sys.modules)
@@ -141,7 +153,7 @@ assert torch.spyre.is_available()
 print(took)
 """
     heavy = '{"xdsl", "spyre_mlir", "numpy", "sympy"}'
-    times = []
+    times: list[float] = []
     for _ in range(5):
         done = run_python(
             code.replace("HEAVY", heavy),
@@ -153,7 +165,7 @@ print(took)
     assert statistics.median(times) < 0.05, times
 
 
-def test_a_forked_process_is_refused(run_python) -> None:
+def test_a_forked_process_is_refused(run_python: Run) -> None:
     done = run_python(
         """
 import os

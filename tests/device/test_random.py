@@ -6,6 +6,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
+from spyre_runtime import torch_spyre as spyre
+
 DRAWS: dict[str, Callable[[], torch.Tensor]] = {
     "randn": lambda: torch.randn(50, device="spyre"),
     "rand": lambda: torch.rand(50, device="spyre"),
@@ -19,7 +21,7 @@ DRAWS: dict[str, Callable[[], torch.Tensor]] = {
 
 @pytest.mark.parametrize("name", DRAWS)
 def test_the_same_seed_draws_the_same(name: str) -> None:
-    torch.spyre.manual_seed(3)
+    spyre.manual_seed(3)
     first, second = DRAWS[name]().cpu(), DRAWS[name]().cpu()
     torch.manual_seed(3)
     assert torch.equal(DRAWS[name]().cpu(), first)
@@ -39,19 +41,19 @@ def test_a_generator_of_ones_own() -> None:
     assert generator.device == torch.device("spyre", 0)
     generator.manual_seed(7)
     first = torch.randn(5, device="spyre", generator=generator).cpu()
-    state = torch.spyre.get_rng_state()
+    state = spyre.get_rng_state()
     generator.manual_seed(7)
     again = torch.randn(5, device="spyre", generator=generator).cpu()
     assert torch.equal(first, again)
-    assert torch.equal(torch.spyre.get_rng_state(), state)
+    assert torch.equal(spyre.get_rng_state(), state)
 
 
 def test_saving_and_restoring_the_state() -> None:
-    state = torch.spyre.get_rng_state()
+    state = spyre.get_rng_state()
     first = torch.rand(5, device="spyre").cpu()
-    torch.spyre.set_rng_state(state)
+    spyre.set_rng_state(state)
     assert torch.equal(torch.rand(5, device="spyre").cpu(), first)
     with torch.random.fork_rng(devices=[0], device_type="spyre"):
         torch.rand(5, device="spyre")
-        inside = torch.spyre.get_rng_state()
-    assert not torch.equal(torch.spyre.get_rng_state(), inside)
+        inside = spyre.get_rng_state()
+    assert not torch.equal(spyre.get_rng_state(), inside)

@@ -2,29 +2,38 @@
 """Streams, events, the current card, and `torch.accelerator`."""
 
 import threading
+from collections.abc import Callable
+from subprocess import CompletedProcess
 
 import pytest
 import torch
 
+from spyre_runtime import torch_spyre as spyre
 from spyre_runtime.card import card
+
+RunPython = Callable[..., CompletedProcess[str]]
+
+
+def test_the_module_is_part_of_torch() -> None:
+    assert getattr(torch, "spyre") is spyre  # noqa: B009 -- unknown to type checkers
 
 
 def test_streams_are_distinct_and_restored() -> None:
-    first, second = torch.spyre.Stream(), torch.Stream(device="spyre")
+    first, second = spyre.Stream(), torch.Stream(device="spyre")
     assert first != second
-    before = torch.spyre.current_stream()
-    assert before == torch.spyre.default_stream()
+    before = spyre.current_stream()
+    assert before == spyre.default_stream()
     with first:
         assert torch.accelerator.current_stream() == first
         event = first.record_event()
-    assert torch.spyre.current_stream() == before
+    assert spyre.current_stream() == before
     second.wait_event(event)
     second.synchronize()
     assert event.query()
 
 
 def test_events_hold_simulated_time() -> None:
-    first, last = (torch.spyre.Event(enable_timing=True) for _ in range(2))
+    first, last = (spyre.Event(enable_timing=True) for _ in range(2))
     first.record()
     card(0).advance(2_500_000_000)
     last.record()
@@ -33,32 +42,32 @@ def test_events_hold_simulated_time() -> None:
 
 def test_the_accelerator_module_works() -> None:
     assert torch.accelerator.current_accelerator() == torch.device("spyre")
-    assert torch.accelerator.device_count() == torch.spyre.device_count() == 1
+    assert torch.accelerator.device_count() == spyre.device_count() == 1
     tensor = torch.empty(1000, device="spyre")
-    assert torch.accelerator.memory_allocated() == torch.spyre.memory_allocated() > 0
-    free, total = torch.spyre.mem_get_info()
-    assert total - free == torch.spyre.memory_allocated()
+    assert torch.accelerator.memory_allocated() == spyre.memory_allocated() > 0
+    free, total = spyre.mem_get_info()
+    assert total - free == spyre.memory_allocated()
     torch.accelerator.synchronize()
     torch.accelerator.empty_cache()
     del tensor
 
 
 def test_the_current_card() -> None:
-    with torch.spyre.device("spyre:0"):
-        assert torch.spyre.current_device() == 0
+    with spyre.device("spyre:0"):
+        assert spyre.current_device() == 0
     with pytest.raises(RuntimeError, match="no card spyre:3"):
-        torch.spyre.set_device(3)
+        spyre.set_device(3)
 
 
-def test_two_cards(run_python) -> None:
+def test_two_cards(run_python: RunPython) -> None:
     done = run_python(
         """
 a = torch.ones(3, device="spyre:1")
-with torch.spyre.device(1):
+with spyre.device(1):
     b = torch.empty(4, device="spyre")
-    assert torch.spyre.current_device() == 1
-assert a.device.index == b.device.index == 1 and torch.spyre.current_device() == 0
-assert torch.spyre.memory_allocated(0) == 0 and torch.spyre.memory_allocated(1) == 256
+    assert spyre.current_device() == 1
+assert a.device.index == b.device.index == 1 and spyre.current_device() == 0
+assert spyre.memory_allocated(0) == 0 and spyre.memory_allocated(1) == 256
 c = a.to("spyre:0")
 assert c.device.index == 0 and c.cpu().tolist() == [1, 1, 1]
 try:
