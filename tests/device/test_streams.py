@@ -63,11 +63,11 @@ def test_two_cards(run_python: RunPython) -> None:
     done = run_python(
         """
 a = torch.ones(3, device="spyre:1")
-with spyre.device(1):
+with torch.spyre.device(1):
     b = torch.empty(4, device="spyre")
-    assert spyre.current_device() == 1
-assert a.device.index == b.device.index == 1 and spyre.current_device() == 0
-assert spyre.memory_allocated(0) == 0 and spyre.memory_allocated(1) == 256
+    assert torch.spyre.current_device() == 1
+assert a.device.index == b.device.index == 1 and torch.spyre.current_device() == 0
+assert torch.spyre.memory_allocated(0) == 0 and torch.spyre.memory_allocated(1) == 256
 c = a.to("spyre:0")
 assert c.device.index == 0 and c.cpu().tolist() == [1, 1, 1]
 try:
