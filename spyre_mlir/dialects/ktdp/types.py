@@ -167,8 +167,8 @@ class AccessTileType(ParametrizedAttribute, TypeAttribute, ShapedType):
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         with parser.in_angle_brackets():
             shape, element = parser.parse_ranked_shape()
-        if not isinstance(element, IndexType):
-            parser.raise_error(f"an access tile holds index, not {element}")
+            if not isinstance(element, IndexType):
+                parser.raise_error(f"an access tile holds index, not {element}")
         return (ArrayAttr([IntAttr(size) for size in shape]), element)
 
     def print_parameters(self, printer: Printer) -> None:
