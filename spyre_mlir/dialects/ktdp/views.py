@@ -174,6 +174,11 @@ class ConstructMemoryViewOp(IRDLOperation):
                 f"coordinate_set has {coordinates.num_symbols} symbols for "
                 f"{len(self.sizes)} dynamic sizes"
             )
+        stated = view.memory_space
+        if isinstance(stated, AnySpaceAttr) and stated != self.memory_space:
+            raise VerifyException(
+                f"the view's type says {stated}, the operation {self.memory_space}"
+            )
         layout = view_layout(view)
         if layout is None:
             return

@@ -95,6 +95,15 @@ func.func @case(%b: index, %n: index) {
 
 // -----
 
+#box = affine_set<(d0) : (d0 >= 0, -d0 + 3 >= 0)>
+func.func @case(%b: index, %n: index) {
+  // expected-error@+1 {{the view's type says #ktdp.memory_space<ct_local>, the operation #ktdp.memory_space<global>}}
+  %v = ktdp.construct_memory_view %b, sizes: [4], strides: [1] {coordinate_set = #box, memory_space = #ktdp.memory_space<global>} : memref<4xf16, #ktdp.memory_space<ct_local>>
+  func.return
+}
+
+// -----
+
 func.func @case(%b: index, %n: index) {
   // expected-error@+1 {{2 dynamic sizes but 1 operands for them}}
   %v = "ktdp.construct_memory_view"(%b, %n) <{coordinate_set = affine_set<(d0, d1)[s0] : (d0 >= 0)>, memory_space = #ktdp.memory_space<global>, static_sizes = array<i64: -9223372036854775808, -9223372036854775808>, static_strides = array<i64: 1, 1>, operandSegmentSizes = array<i32: 1, 1, 0>}> : (index, index) -> memref<?x?xf16>
