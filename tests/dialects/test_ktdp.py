@@ -131,6 +131,18 @@ def test_both_spellings_of_a_space_say_the_same(
     assert (attr.space, attr.core) == (space, core)
 
 
+def test_spaces_are_equal_only_if_they_say_the_same() -> None:
+    spaces = [
+        MemorySpaceAttr("global"),
+        MemorySpaceAttr("ct_local"),
+        MemorySpaceAttr("ct_local", 3),
+        SpyreMemorySpaceAttr("LX"),
+        SpyreMemorySpaceAttr("LX", 3),
+    ]
+    assert len(set(spaces)) == len(spaces)
+    assert MemorySpaceAttr("ct_local", 3) == spaces[2]
+
+
 @pytest.mark.parametrize(
     ("text", "symbols", "values"),
     [
