@@ -11,6 +11,8 @@ its default value is left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from itertools import count
 from typing import Any
 
 from xdsl.dialects.builtin import (
@@ -26,7 +28,6 @@ from xdsl.ir import Attribute, Operation
 from spyre_mlir.algebra.access import Access, Axis, Step, Sync
 from spyre_mlir.dialects import dev
 
-from .encodings import Choice, Encoding, ListOf, Struct
 from .image import Buffer, Call, HostValue, Image
 from .records import BY_OP, plain_value
 
@@ -59,7 +60,7 @@ def program_lines(program: dev.ProgramOp) -> list[str]:
         f"{program.symbols.value.data} symbols, {program.lx_bytes.value.data} bytes "
         f"of lx, semaphores [{semaphores}]{_at(program)}"
     ]
-    numbers = iter(range(10**9))
+    numbers = count()
     for stream in program.streams:
         lines.append(f"  {stream.unit.data}:")
         lines += _body(list(stream.body.block.ops), "    ", numbers)
@@ -106,6 +107,8 @@ def show_axis(axis: Axis) -> str:
     if axis.loop >= 0 or axis.tile != axis.chunk:
         loop = f"l{axis.loop}*" if axis.loop >= 0 else "tile "
         parts.append(f"{loop}{axis.tile}")
+    if axis.halo:
+        parts.append(f"halo {axis.halo}")
     return " ".join(parts)
 
 
@@ -156,15 +159,19 @@ def show_host_value(value: HostValue) -> str:
     )
 
 
-def show_call(call: Call, image: Image) -> str:
-    symbols = ", ".join(
+def call_arguments(call: Call, image: Image) -> str:
+    """The addresses of a call, as names of buffers."""
+    return ", ".join(
         f"{image.buffers[b].name}{f'+{o}' if o else ''}" for b, o in call.symbols
     )
+
+
+def show_call(call: Call, image: Image) -> str:
     name = image.programs[call.program].sym_name.data
     at = ""
     if not isinstance(call.location, UnknownLoc):
         at = f"  ; {show_location(call.location)}"
-    return f"{name}({symbols}){at}"
+    return f"{name}({call_arguments(call, image)}){at}"
 
 
 def show_location(location: Attribute) -> str:
@@ -193,15 +200,55 @@ _SHOWN: dict[type[Any], Callable[[Any], str]] = {
 }
 
 
-def to_json(encoding: Encoding, value: Any) -> Any:
-    """A plain value as JSON takes it; locations as text."""
-    if isinstance(encoding, Struct):
+def image_to_json(image: Image) -> dict[str, Any]:
+    """Everything that `disassemble` shows, as JSON takes it."""
+    return {
+        "chip": image.chip,
+        "fingerprint": image.fingerprint,
+        "numerics": image.numerics,
+        "metadata": dict(sorted(image.metadata.items())),
+        "pool_bytes": image.pool_bytes,
+        "constant_bytes": len(image.constants),
+        "arguments": _json(image.arguments),
+        "results": _json(image.results),
+        "buffers": _json(image.buffers),
+        "calls": _json(image.calls),
+        "programs": [program_to_json(program) for program in image.programs],
+    }
+
+
+def program_to_json(program: dev.ProgramOp) -> dict[str, Any]:
+    return {
+        "name": program.sym_name.data,
+        "grid": program.grid_data,
+        "symbols": program.symbols.value.data,
+        "lx_bytes": program.lx_bytes.value.data,
+        "semaphores": program.semaphores_data,
+        "location": show_location(program.location),
+        "streams": {
+            stream.unit.data: [_op_to_json(op) for op in stream.body.block.ops]
+            for stream in program.streams
+        },
+    }
+
+
+def _op_to_json(op: Operation) -> dict[str, Any]:
+    if isinstance(op, dev.LoopOp):
         return {
-            name: to_json(inner, getattr(value, name))
-            for name, inner in encoding.fields
+            "loop": op.trips_data,
+            "body": [_op_to_json(inner) for inner in op.body.block.ops],
         }
-    if isinstance(encoding, ListOf):
-        return [to_json(encoding.item, item) for item in value]
-    if isinstance(encoding, Choice):
-        return value
+    assert isinstance(op, dev.RecordOp)
+    record = BY_OP[type(op)]
+    fields = {f.name: _json(plain_value(op.attributes[f.name])) for f in record.fields}
+    where = show_location(op.location)
+    return {"record": record.mnemonic, **fields, "location": where}
+
+
+def _json(value: Any) -> Any:
+    """A plain value as JSON takes it; locations as text."""
+    if is_dataclass(value) and not isinstance(value, Attribute | type):
+        return {f.name: _json(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, tuple):
+        return [_json(item) for item in value]
     return show_location(value) if isinstance(value, Attribute) else value

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from types import UnionType
 from typing import Any, Literal, Protocol, get_args, get_origin, get_type_hints
 
-from xdsl.dialects.builtin import LocationAttr
+from xdsl.dialects.builtin import LocationAttr, NoneAttr
 
 from .image import ImageError
 
@@ -207,7 +207,11 @@ class Location:
         sink.count(sink.locations[value])
 
     def read(self, source: Source) -> LocationAttr:
-        return source.locations[source.index(source.locations, "location")]
+        found = source.locations[source.index(source.locations, "location")]
+        # The absent part of a named location is in the table too.
+        if isinstance(found, NoneAttr):
+            raise source.fail("a location is missing")
+        return found
 
 
 @dataclass(frozen=True)

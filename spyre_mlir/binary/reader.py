@@ -14,6 +14,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
+    ArrayAttr,
     CallSiteLoc,
     FileLineColLoc,
     FusedLoc,
@@ -196,9 +197,9 @@ def _location(kind: str, values: Sequence[Any]) -> Any:
         case "name", (name, child):
             return NameLoc(StringAttr(name), child)
         case "fused", (children, ()):
-            return FusedLoc(children, NoneAttr())
+            return FusedLoc(ArrayAttr(children), NoneAttr())
         case "fused", (children, (text,)):
-            return FusedLoc(children, StringAttr(text))
+            return FusedLoc(ArrayAttr(children), StringAttr(text))
         case "fused", _:
             raise VerifyException("a fused location has at most one string")
         case "call site", (callee, caller):

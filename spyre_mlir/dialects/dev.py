@@ -21,10 +21,20 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     StringAttr,
+    SymbolRefAttr,
+    TensorType,
     f64,
     i64,
 )
-from xdsl.ir import Attribute, Block, Dialect, Operation, ParametrizedAttribute, Region
+from xdsl.ir import (
+    Attribute,
+    Block,
+    Dialect,
+    Operation,
+    ParametrizedAttribute,
+    Region,
+    SSAValue,
+)
 from xdsl.irdl import (
     IRDLOperation,
     attr_def,
@@ -32,6 +42,8 @@ from xdsl.irdl import (
     irdl_op_definition,
     region_def,
     traits_def,
+    var_operand_def,
+    var_result_def,
 )
 from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
@@ -357,6 +369,41 @@ class LoopOp(IRDLOperation):
     def verify_(self) -> None:
         if not 1 <= self.trips_data <= MAX_TRIPS:
             raise VerifyException(f"{self.trips_data} trips, outside [1, {MAX_TRIPS}]")
+
+
+@irdl_op_definition
+class CallOp(IRDLOperation):
+    """
+    Runs a program: its symbols are the operands' addresses, then the results'.
+
+        %1 = dev.call @k0(%0) : (tensor<64xf16>) -> tensor<64xf16>
+    """
+
+    name = "dev.call"
+
+    program = attr_def(SymbolRefAttr)
+    arguments = var_operand_def(TensorType)
+    made = var_result_def(TensorType)
+
+    assembly_format = (
+        "$program `(` $arguments `)` attr-dict `:` functional-type($arguments, $made)"
+    )
+
+    def __init__(
+        self,
+        program: str,
+        arguments: Sequence[SSAValue],
+        results: Sequence[Attribute],
+    ):
+        super().__init__(
+            operands=(arguments,),
+            result_types=(results,),
+            attributes={"program": SymbolRefAttr(program)},
+        )
+
+    @property
+    def program_name(self) -> str:
+        return self.program.root_reference.data
 
 
 # --------------------------------------------------------------------------
@@ -761,6 +808,6 @@ def walk_records(program: ProgramOp) -> Iterator[tuple[RecordOp, StreamOp]]:
 
 Dev = Dialect(
     "dev",
-    [ProgramOp, StreamOp, LoopOp, *RECORDS],
+    [ProgramOp, StreamOp, LoopOp, CallOp, *RECORDS],
     [AxisAttr, AccessAttr, StepAttr, SyncAttr],
 )
