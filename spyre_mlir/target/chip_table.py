@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from itertools import pairwise
 
 from spyre_mlir.target import chip as chip_module
 from spyre_mlir.target.chip import Chip, number_names
@@ -29,7 +30,7 @@ def field_docs() -> dict[str, str]:
         if isinstance(node, ast.ClassDef) and node.name == Chip.__name__
     )
     docs: dict[str, str] = {}
-    for item, after in zip(body, body[1:], strict=False):
+    for item, after in pairwise(body):
         if isinstance(item, ast.AnnAssign) and isinstance(after, ast.Expr):
             assert isinstance(item.target, ast.Name)
             assert isinstance(after.value, ast.Constant)
