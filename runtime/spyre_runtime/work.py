@@ -37,7 +37,7 @@ def work_of(record: dev.RecordOp, trips: Sequence[int], grid: Sequence[int]) -> 
     cores = tuple(_active_cores(axes, trips, grid))
     if not cores:
         return Work(kind=_kind(record), dtype=record.accesses()[0].dtype, cores=0)
-    return _COUNTERS[type(record)](record, cores)
+    return COUNTERS[type(record)](record, cores)
 
 
 def _active_cores(
@@ -341,7 +341,7 @@ def _ring_reduce(record: dev.RecordOp, cores: tuple[_Core, ...]) -> Work:
     )
 
 
-_COUNTERS: dict[
+COUNTERS: dict[
     type[dev.RecordOp], Callable[[dev.RecordOp, tuple[_Core, ...]], Work]
 ] = {
     dev.TransferOp: _transfer,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Operation
@@ -99,7 +99,7 @@ def loop(trips: int, *body: Operation) -> dev.LoopOp:
 
 
 def program(
-    streams: dict[str, Sequence[Operation]],
+    streams: Mapping[str, Sequence[Operation]],
     semaphores: Sequence[int] = (),
     grid: Sequence[int] = (1,),
     name: str = "k0",

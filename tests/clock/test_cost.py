@@ -185,7 +185,9 @@ def test_products_beat_the_published_model_s_error():
 def test_a_good_division_beats_pure_rows_as_on_the_card(row: dict[str, Any]):
     chip = load_chip()
     slow, fast = (
-        matmul_division_score(chip, MatmulDivision(1, *row["sizes"], 1, *row[end]))
+        matmul_division_score(
+            chip, MatmulDivision(*(1, *row["sizes"]), *(1, *row[end]))
+        )
         for end in ("from", "to")
     )
     assert slow / fast == pytest.approx(row["speedup"], rel=0.25)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spyre_mlir.algebra.access import Access, Axis, Step
 from spyre_mlir.algebra.layout import DeviceLayout
 from spyre_mlir.dialects import dev
-from spyre_runtime.work import run_bytes, touched_sticks, work_of
+from spyre_runtime.work import COUNTERS, run_bytes, touched_sticks, work_of
 
 from .build import dram, lx, rows
 
@@ -218,6 +218,4 @@ def test_a_ring_reduce_counts_the_cores_that_fold():
 
 
 def test_every_record_of_the_dialect_has_a_count():
-    from spyre_runtime import work
-
-    assert set(work._COUNTERS) == set(dev.RECORDS)
+    assert set(COUNTERS) == set(dev.RECORDS)
