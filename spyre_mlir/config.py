@@ -42,9 +42,9 @@ class Options:
     )
     chip: str = _knob("spyre", "chip description to compile for, in target/chips")
     executor: str = _knob(
-        "oracle",
-        "what runs compiled segments: the interpreter of the spyre dialect",
-        ("oracle",),
+        "card",
+        "what runs compiled segments: the card, or the interpreter of the dialect",
+        ("card", "oracle"),
     )
     verify: bool = _knob(False, "verify the IR after the import and after each pass")
     dump: str = _knob("", "folder for the IR of each compiled segment; empty: none")

@@ -41,7 +41,16 @@ class OracleExecutor:
         return run
 
 
-EXECUTORS: dict[str, Callable[[Options], Executor]] = {"oracle": OracleExecutor}
+def _card(options: Options) -> Executor:
+    from .card_executor import CardExecutor
+
+    return CardExecutor(options)
+
+
+EXECUTORS: dict[str, Callable[[Options], Executor]] = {
+    "card": _card,
+    "oracle": OracleExecutor,
+}
 
 
 def executor(options: Options) -> Executor:
