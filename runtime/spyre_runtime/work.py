@@ -137,11 +137,13 @@ class _Shared:
 
 def _over_cores(access: Access, cores: Sequence[_Core]) -> _Shared:
     strides = access.digit_strides
+    extents = {core.extents for core in cores}
+    counts = {e: touched_bytes(access, e) for e in extents}
     largest: dict[tuple[int, ...], int] = {}
     total = 0
     for core in cores:
         place = tuple(d for d, s in zip(core.digits, strides, strict=False) if s)
-        count = touched_bytes(access, core.extents)
+        count = counts[core.extents]
         total += count
         largest[place] = max(largest.get(place, 0), count)
     unique = sum(largest.values())
