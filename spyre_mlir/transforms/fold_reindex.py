@@ -123,8 +123,6 @@ def build(movement: Movement, op: ReindexOp) -> ReindexOp:
     shared, pieces = shared_first(movement.pieces, movement.shape)
     extra = [p.sizes[len(shared) :] for p in pieces]
     fill = None if movement.is_covered else movement.fill
-    if fill == number_attr(0, dtype_name(op.result.type)):
-        fill = None
     return ReindexOp(
         movement.sources,
         tensor_of(op.result),
@@ -169,9 +167,11 @@ def fold(op: ReindexOp) -> None:
         replace_op(op, movement.sources[0])
         return
     new = build(movement, op)
-    if not _same(new, op):
-        new.location = location
-        replace_op(op, new)
+    if _same(new, op):
+        new.erase()
+        return
+    new.location = location
+    replace_op(op, new)
 
 
 def _is_identity(movement: Movement, op: ReindexOp) -> bool:
