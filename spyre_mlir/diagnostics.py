@@ -1,98 +1,110 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Errors that lead to the user's line: what, where, and what to do."""
+"""
+Errors that name the user's line.
+
+Every error that a user can meet is a `SpyreError`: a message, lower case and without a
+full stop, that says what broke and by how much, then notes: where in the user's code,
+and what to do.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    CallSiteLoc,
-    FileLineColLoc,
-    FusedLoc,
-    LocationAttr,
-    NameLoc,
-)
-from xdsl.ir import Attribute, Operation
-from xdsl.utils.exceptions import PassFailedException
-
-
-class CompileError(PassFailedException):
-    """
-    A pass cannot go on with an operation of the user's program.
-
-    `message` begins in lower case, has no full stop and puts values beside limits;
-    `hint` says what to do.
-    """
-
-    def __init__(self, message: str, op: Operation | None = None, hint: str = ""):
-        super().__init__(message)
-        self.message = message
-        self.op = op
-        self.hint = hint
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute
 
 
 @dataclass(frozen=True)
 class SourceLine:
-    """A place in a file; `name` is what a location calls it, if it does."""
+    """A line of the user's program."""
 
     file: str
     line: int
-    column: int
-    name: str = ""
+    text: str = ""
+    function: str = ""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        text = f", {self.text}" if self.text else ""
+        return f"{Path(self.file).name}:{self.line}{text}"
 
 
-def source_lines(location: Attribute, name: str = "") -> Iterator[SourceLine]:
-    """The places that a location names, the operation's own first, then callers."""
-    match location:
-        case FileLineColLoc():
-            yield SourceLine(
-                location.filename.data, location.line.data, location.column.data, name
-            )
-        case NameLoc():
-            yield from source_lines(location.location, location.desc.data)
-        case CallSiteLoc():
-            yield from source_lines(location.callee, name)
-            yield from source_lines(location.caller)
-        case FusedLoc():
-            assert isinstance(location.locations, ArrayAttr)
-            for part in cast(ArrayAttr[Attribute], location.locations):
-                yield from source_lines(part, name)
-        case _:
-            return
+class SpyreError(RuntimeError):
+    """A message with notes: where it comes from and what to do."""
+
+    def __init__(self, message: str, notes: Sequence[str] = ()):
+        self.message = message
+        self.notes = tuple(notes)
+        super().__init__("\n".join((message, *(f"note: {note}" for note in notes))))
 
 
-def quoted(line: SourceLine) -> str:
-    """The text of a source line, or empty if the file is not to be read."""
-    path = Path(line.file)
-    if not path.is_file():
-        return ""
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    return lines[line.line - 1].strip() if 0 < line.line <= len(lines) else ""
+class OptionError(SpyreError, ValueError):
+    """An option that is unknown, or a value that it does not take."""
 
 
-def describe(message: str, location: LocationAttr, hint: str = "") -> str:
-    """
-    An error as the user reads it: the message at its first place, a note for each
-    place that leads there, and what to do.
-    """
-    places = list(dict.fromkeys(source_lines(location)))
-    head = f"{places[0]}: error: {message}" if places else f"error: {message}"
-    notes = [n for p in places if (n := _note(p, first=p is places[0]))]
-    if hint:
-        notes.append(f"note: {hint}")
-    return "\n".join([head, *notes])
+class Unsupported(SpyreError, NotImplementedError):
+    """An operation that the card does not run, where the host may not either."""
+
+    def __init__(
+        self,
+        op: str,
+        reason: str,
+        dtype: str = "",
+        shape: Sequence[int] = (),
+        where: SourceLine | None = None,
+        hint: str = 'pass options={"fallback": "warn"} to run it on the host',
+    ):
+        self.op = op
+        self.reason = reason
+        self.dtype = dtype
+        self.shape = tuple(shape)
+        self.where = where
+        tensor = f" giving {dtype}{list(self.shape)}" if dtype else ""
+        notes = [f"from {where}"] if where else []
+        super().__init__(
+            f"{op}{tensor} does not run on the card: {reason}", (*notes, hint)
+        )
 
 
-def _note(place: SourceLine, first: bool) -> str:
-    named = f" ({place.name})" if place.name else ""
-    text = quoted(place) if place.file.endswith(".py") else ""
-    if text:
-        return f"note: from {place}{named}, {text}"
-    return "" if first and not named else f"note: from {place}{named}"
+def source_lines(location: Attribute) -> tuple[SourceLine, ...]:
+    """Lines of the user's program that an operation's location names, inner first."""
+    from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc
+    from xdsl.dialects.builtin import FusedLoc, NameLoc
+
+    if isinstance(location, FileLineColLoc):
+        return (SourceLine(location.filename.data, location.line.data),)
+    if isinstance(location, NameLoc):
+        return source_lines(location.location)
+    if isinstance(location, CallSiteLoc):
+        return (*source_lines(location.callee), *source_lines(location.caller))
+    if isinstance(location, FusedLoc):
+        assert isinstance(location.locations, ArrayAttr)
+        found = (line for part in location.locations for line in source_lines(part))
+        return tuple(dict.fromkeys(found))
+    return ()
+
+
+def location_names(location: Attribute) -> tuple[str, ...]:
+    """Names (FX node, module path) that an operation's location carries."""
+    from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FusedLoc, NameLoc
+
+    if isinstance(location, NameLoc):
+        return (location.desc.data, *location_names(location.location))
+    if isinstance(location, CallSiteLoc):
+        return (*location_names(location.callee), *location_names(location.caller))
+    if isinstance(location, FusedLoc):
+        assert isinstance(location.locations, ArrayAttr)
+        found = (name for part in location.locations for name in location_names(part))
+        return tuple(dict.fromkeys(found))
+    return ()
+
+
+def format_location(location: Attribute) -> str:
+    """`model.py:41 (mul_3)`, or "" of an unknown location."""
+    lines = [str(line) for line in source_lines(location)]
+    names = location_names(location)
+    suffix = f" ({', '.join(names)})" if names else ""
+    return (", ".join(lines) + suffix).strip()
