@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TypeAlias
 
 from xdsl.context import Context
@@ -122,27 +123,33 @@ def _wiring(
     return tuple(shape)
 
 
-def share_ahead(ops: Sequence[Operation], period: int, terminator: Operation) -> bool:
+def shared_first(ops: Sequence[Operation]) -> list[Operation]:
     """
-    Moves what repeats share to the front of the block, where it depends on the
-    block's arguments alone and is light; tells whether something moved.
+    The same operations with those in front that repeats share: light ones that depend
+    on the block's arguments alone and are read before and after heavy ones. First
+    those that are read over the longest range, so that a value of the first repeat
+    does not stand before one of all.
     """
     positions = {op: k for k, op in enumerate(ops)}
-    moved: set[Operation] = set()
+    heavy = list(accumulate((isinstance(op, WEIGHTY) for op in ops), initial=0))
+    ranges: list[tuple[int, int]] = []
     for place, op in enumerate(ops):
-        uses = [u.operation for r in op.results for u in r.uses]
-        last = max((positions[u] for u in uses if u is not terminator), default=0)
-        if last - place > period + period // 2:
-            moved |= _slice(op, positions)
-    ordered = [op for op in ops if op in moved]
-    if list(ops[: len(ordered)]) == ordered:
-        return False
-    block = ops[0].parent
-    assert block is not None
-    for op in ordered:
+        users = (u.operation for r in op.results for u in r.uses)
+        places = [positions[u] for u in users if u in positions]
+        if len(places) > 1 and heavy[max(places)] - heavy[min(places)] > 1:
+            ranges.append((min(places) - max(places), place))
+    front: dict[Operation, None] = {}
+    for _, place in sorted(ranges):
+        slice_ = _slice(ops[place], positions)
+        front.update(dict.fromkeys(sorted(slice_, key=lambda op: positions[op])))
+    return [*front, *(op for op in ops if op not in front)]
+
+
+def _reorder(block: Block, ops: Sequence[Operation]) -> None:
+    """Puts operations in this order at the start of their block."""
+    for op in ops:
         op.detach()
-    Rewriter.insert_op(ordered, InsertPoint.at_start(block))
-    return True
+    Rewriter.insert_op(list(ops), InsertPoint.at_start(block))
 
 
 def _slice(op: Operation, positions: dict[Operation, int]) -> set[Operation]:
@@ -172,6 +179,7 @@ class Outliner:
         self.rows = list(dict.fromkeys(self.slots.values()))
         self.arguments = [row for row in self.rows if not _is_nullary(row)]
         self.results = self._results()
+        self.lines = self._lines()
 
     def _slots(self) -> dict[tuple[int, int], Row]:
         """What comes from outside, by operation and operand."""
@@ -220,16 +228,18 @@ class Outliner:
         block.add_op(ReturnOp(*outputs))
         types = ([a.type for a in block.args], [o.type for o in outputs])
         function = FuncOp(self.name, types, Region(block), StringAttr("private"))
-        function.location = self._locations(first)
+        function.location = self.lines[0]
         return function
 
     def call_all(self) -> None:
         """Puts a call in the place of each copy."""
-        for number, copy in enumerate(self.copies):
+        slots = {row: slot for slot, row in reversed(self.slots.items())}
+        first_slots = [slots[row] for row in self.arguments]
+        for copy, lines in zip(self.copies, self.lines, strict=True):
             types = [self.copies[0][k].results[i].type for k, i in self.results]
-            operands = [row[number] for row in self.arguments]
+            operands = [copy[k].operands[q] for k, q in first_slots]
             call = CallOp(SymbolRefAttr(self.name), operands, types)
-            call.location = self._locations(copy)
+            call.location = lines
             Rewriter.insert_op(call, InsertPoint.before(copy[0]))
             for value, (k, index) in zip(call.results, self.results, strict=True):
                 old = copy[k].results[index]
@@ -239,13 +249,14 @@ class Outliner:
                 op.detach()
                 op.erase()
 
-    def _locations(self, copy: Sequence[Operation]) -> LocationAttr:
-        """The lines of a copy, in the same order for all copies, each row once."""
-        position = self.copies.index(tuple(copy))
-        rows = dict.fromkeys(
-            tuple(op.location for op in row) for row in zip(*self.copies, strict=True)
-        )
-        return FusedLoc(ArrayAttr([r[position] for r in rows]), StringAttr(OUTLINED))
+    def _lines(self) -> list[LocationAttr]:
+        """Per copy its lines, in the same order for all copies, each row once."""
+        rows = [[op.location for op in row] for row in zip(*self.copies, strict=True)]
+        once = {tuple(map(id, row)): row for row in rows}.values()
+        outlined = StringAttr(OUTLINED)
+        return [
+            FusedLoc(ArrayAttr(lines), outlined) for lines in zip(*once, strict=True)
+        ]
 
 
 def _is_nullary(row: Sequence[SSAValue]) -> bool:
@@ -282,18 +293,15 @@ class OutlineRepeatsPass(ModulePass):
         self, module: ModuleOp, function: FuncOp, prints: Fingerprints
     ) -> None:
         block = function.body.block
-        moved = False
         while True:
-            ops = list(block.ops)
-            terminator = ops.pop()
+            current = list(block.ops)[:-1]
+            ops = shared_first(current)
             tokens = [prints.of(op) for op in ops]
             group = best_group(ops, tokens, self.minimum)
             if group is None:
                 return
-            if not moved:
-                moved = True
-                if share_ahead(ops, group.length, terminator):
-                    continue
+            if ops != current:
+                _reorder(block, ops)
             outliner = Outliner(ops, group, _free_name(module))
             outlined = outliner.function()
             outliner.call_all()
