@@ -13,13 +13,20 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
 _REWRITE = (
-    "spyre-copy-results",
+    "spyre-fold-reindex",
+    "spyre-fold-reindex-into-uses",
+    "spyre-fuse-maps",
+    "spyre-simplify-functions",
     "cse",
     "dce",
+    "spyre-copy-results",
+    "spyre-outline-repeats",
 )
 _PLAN = (
     "spyre-plan-layouts",
     "spyre-materialize-layouts",
+    "spyre-fold-reindex",
+    "dce",
     "spyre-plan-division",
     "spyre-plan-groups",
     "spyre-plan-tiles",

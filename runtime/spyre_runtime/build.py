@@ -17,7 +17,7 @@ import importlib.util
 import os
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Generator
 from importlib.machinery import ExtensionFileLoader, PathFinder
 from pathlib import Path
 from types import ModuleType
@@ -163,7 +163,7 @@ def _compile(target: Path, command: list[str]) -> None:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _locked(path: Path) -> Generator[None]:
     import fcntl
 
     with path.open("w") as file:

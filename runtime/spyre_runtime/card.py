@@ -6,9 +6,15 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from .memory import DEFAULT_BYTES, CardMemory
+from spyre_mlir.target.chip import Chip
+from spyre_mlir.target.chips import load_chip
+
+from .memory import CardMemory
+
+if TYPE_CHECKING:
+    from .engine import Engine
 
 Result = TypeVar("Result")
 
@@ -16,12 +22,27 @@ Result = TypeVar("Result")
 class Card:
     """A card of the machine. Work is given to `submit`, which decides when it runs."""
 
-    def __init__(self, index: int, memory_bytes: int = DEFAULT_BYTES) -> None:
+    def __init__(
+        self, index: int, memory_bytes: int | None = None, chip: Chip | None = None
+    ) -> None:
         self.index = index
-        self.memory = CardMemory(memory_bytes, f"spyre:{index}")
+        self.chip = load_chip() if chip is None else chip
+        nbytes = memory_bytes or _configured_bytes() or self.chip.dram_bytes
+        self.memory = CardMemory(nbytes, f"spyre:{index}")
         self.elapsed_picoseconds = 0
         """Simulated time of the launches so far; host segments take none."""
         self._order = threading.RLock()
+        self._engines: dict[str, Engine] = {}
+
+    def engine(self, numerics: str = "ieee") -> Engine:
+        """The functional machine of this card for these numbers."""
+        found = self._engines.get(numerics)
+        if found is None:
+            from .engine import Engine
+
+            found = Engine(self.memory.bytes_tensor, self.chip, numerics)
+            self._engines[numerics] = found
+        return found
 
     def submit(self, work: Callable[[], Result]) -> Result:
         """
@@ -52,6 +73,12 @@ def device_count() -> int:
     return int(os.environ.get("SPYRE_DEVICES", "1"))
 
 
+def _configured_bytes() -> int | None:
+    """`SPYRE_MEMORY_BYTES`, or None for what the chip has."""
+    named = os.environ.get("SPYRE_MEMORY_BYTES")
+    return int(named) if named else None
+
+
 def card(index: int = 0) -> Card:
     """The card of an index, made when first asked for."""
     found = _cards.get(index)
@@ -63,8 +90,7 @@ def card(index: int = 0) -> Card:
         )
     with _making:
         if index not in _cards:
-            nbytes = int(os.environ.get("SPYRE_MEMORY_BYTES", str(DEFAULT_BYTES)))
-            _cards[index] = Card(index, nbytes)
+            _cards[index] = Card(index)
     return _cards[index]
 
 

@@ -140,7 +140,7 @@ def view_of(tensor: torch.Tensor) -> View:
         block_of(tensor),
         tuple(tensor.shape),
         tensor.stride(),
-        tensor.storage_offset(),
+        int(tensor.storage_offset()),
         tensor.dtype,
     )
 

@@ -72,7 +72,9 @@ class Rectangle:
         if len(self.sizes) == tensor.ndim:
             return part
         per_stick = self.sizes[self.cut + 1]
-        return part.unflatten(self.cut, (self.count // per_stick, per_stick))
+        split = (self.count // per_stick, per_stick)
+        before, after = part.shape[: self.cut], part.shape[self.cut + 1 :]
+        return part.view(*before, *split, *after)
 
 
 def rectangles(

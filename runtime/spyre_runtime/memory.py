@@ -25,8 +25,6 @@ from spyre_mlir.algebra.access import ITEMSIZE
 from spyre_mlir.algebra.layout import STICK_BYTES, DeviceLayout
 
 GIB = 1 << 30
-DEFAULT_BYTES = 128 * GIB
-"""The largest memory a card is sold with (public: 128 GB of LPDDR5)."""
 
 _GRANULE = 2 << 20
 _SMALLEST_WINDOW = 64 << 20
@@ -139,13 +137,15 @@ class CardMemory:
     whoever holds the lock empties the queue.
     """
 
-    def __init__(self, nbytes: int = DEFAULT_BYTES, name: str = "spyre:0") -> None:
+    def __init__(self, nbytes: int, name: str = "spyre:0") -> None:
         self.name = name
         self.window = Window(nbytes)
         self.nbytes = self.window.nbytes
-        self.bytes_tensor = torch.frombuffer(self.window.host, dtype=torch.uint8)
+        with torch.inference_mode(False):
+            window = torch.frombuffer(self.window.host, dtype=torch.uint8)
+        self.bytes_tensor = window
         """All bytes of the card as one uint8 CPU tensor, without a copy."""
-        self._typed = {torch.uint8: self.bytes_tensor}
+        self._typed = {torch.uint8: window}
         self._blocks: dict[int, Block] = {}
         self._starts: list[int] = []
         self._holes: list[tuple[int, int]] = [(0, self.nbytes)]

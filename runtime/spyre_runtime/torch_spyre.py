@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# pyright: reportPrivateUsage=false, reportPrivateImportUsage=false
+# pyright: reportUnusedFunction=false
 """
 The module `torch.spyre`.
 
 Imported at the end of `import torch`, so it imports nothing but the standard library
-and PyTorch; the card itself is made at the first use.
+and PyTorch; the card itself is made at the first use. Registering a device takes names
+that PyTorch keeps private; it calls some of ours that are private in turn.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import os
 import sys
 import threading
 from types import ModuleType, TracebackType
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -30,13 +33,12 @@ _starting = threading.RLock()
 def register() -> None:
     """Names the device type, and loads a build that fits if there is one."""
     module = sys.modules[__name__]
+    if sys.modules.get("torch.spyre") is module:
+        return
     torch.utils.rename_privateuse1_backend(NAME)
     torch._register_device_module(NAME, module)
     sys.modules["torch.spyre"] = module
-    if build.MODULE not in sys.modules:
-        torch.utils.generate_methods_for_privateuse1_backend(
-            for_tensor=True, for_module=True, for_storage=True
-        )
+    torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     _load_existing()
 
 
@@ -47,7 +49,7 @@ def _load_existing() -> None:
         if path is None:
             return
         module = build.load(path)
-        module.install(_Runtime(), device_count())
+        module.install(_runtime, device_count())
     except (ImportError, OSError, RuntimeError) as error:
         _missing = f"its C++ file could not be loaded ({error}): {build.HOW_TO_BUILD}"
         return
@@ -61,7 +63,7 @@ class _Runtime:
         from . import device
 
         global _used
-        if _forked:
+        if _forked and name != "free":
             raise RuntimeError(
                 "a card cannot be used in a forked process; use the 'spawn' start "
                 "method"
@@ -77,6 +79,10 @@ class _Runtime:
 def _after_fork() -> None:
     global _forked
     _forked = True
+    vars(_runtime).clear()
+
+
+_runtime = _Runtime()
 
 
 def _require() -> ModuleType:
@@ -151,7 +157,8 @@ def _index(device: torch.types.Device) -> int:
         device = torch.device(device)
         if device.type != NAME:
             raise ValueError(f"expected a spyre device, got {device}")
-        index = current_device() if device.index is None else device.index
+        found = cast("int | None", device.index)
+        index = current_device() if found is None else found
     if not 0 <= index < device_count():
         raise RuntimeError(
             f"there is no card spyre:{index}; {device_count()} present (SPYRE_DEVICES)"
@@ -205,13 +212,17 @@ class Stream(torch.Stream):
 
 
 class Event(torch.Event):
-    """An event of a card; with timing it holds the card's simulated time."""
+    """
+    An event of a card; with timing it holds the card's simulated time.
+
+    Calling it makes a plain `torch.Event`, the only kind that can be compared.
+    """
 
     def __new__(
         cls, enable_timing: bool = False, blocking: bool = False, **_: Any
-    ) -> Event:
+    ) -> torch.Event:
         place = torch.device(NAME, current_device())
-        return super().__new__(cls, device=place, enable_timing=enable_timing)
+        return torch.Event(device=place, enable_timing=enable_timing)
 
 
 def current_stream(device: torch.types.Device = None) -> torch.Stream:

@@ -37,7 +37,7 @@ def work_of(record: dev.RecordOp, trips: Sequence[int], grid: Sequence[int]) -> 
     cores = tuple(_active_cores(axes, trips, grid))
     if not cores:
         return Work(kind=_kind(record), dtype=record.accesses()[0].dtype, cores=0)
-    return _COUNTERS[type(record)](record, cores)
+    return COUNTERS[type(record)](record, cores)
 
 
 def _active_cores(
@@ -137,11 +137,13 @@ class _Shared:
 
 def _over_cores(access: Access, cores: Sequence[_Core]) -> _Shared:
     strides = access.digit_strides
+    extents = {core.extents for core in cores}
+    counts = {e: touched_bytes(access, e) for e in extents}
     largest: dict[tuple[int, ...], int] = {}
     total = 0
     for core in cores:
         place = tuple(d for d, s in zip(core.digits, strides, strict=False) if s)
-        count = touched_bytes(access, core.extents)
+        count = counts[core.extents]
         total += count
         largest[place] = max(largest.get(place, 0), count)
     unique = sum(largest.values())
@@ -341,7 +343,7 @@ def _ring_reduce(record: dev.RecordOp, cores: tuple[_Core, ...]) -> Work:
     )
 
 
-_COUNTERS: dict[
+COUNTERS: dict[
     type[dev.RecordOp], Callable[[dev.RecordOp, tuple[_Core, ...]], Work]
 ] = {
     dev.TransferOp: _transfer,

@@ -405,7 +405,7 @@ class KernelBuilder:
         external = source.value not in self._tiles
         if external:
             walk = dram_walk(source, axes, self._symbol[source.value])
-            if is_stick_copy(walk, write, axes):
+            if is_stick_copy(walk, write, axes, target):
                 self._emit(
                     ctx, "load", nest=ctx.shared, axes=axes, reads=(walk,), write=write
                 )
@@ -417,21 +417,21 @@ class KernelBuilder:
         )
 
 
-def is_stick_copy(source: Access, target: Access, axes: Sequence[Axis]) -> bool:
+def is_stick_copy(
+    source: Access, walk: Access, axes: Sequence[Axis], target: Operand
+) -> bool:
     """
-    Both sides walk the same axis stick by stick, so that whole sticks can move. The
-    walk must end where a stick ends or where nothing follows it in the target.
+    Both sides walk the same axis stick by stick, so that whole sticks can move: it
+    ends where a stick ends, or nothing of the target follows it.
     """
-    if not (source.is_sticked and target.is_sticked) or source.stick != target.stick:
+    if not (source.is_sticked and walk.is_sticked) or source.stick != walk.stick:
         return False
     if not any(source.stick):
         return True
     axis = axes[source.stick.index(1)]
-    return (
-        target.base % STICK_BYTES == 0
-        and source.base % STICK_BYTES == 0
-        and (axis.halo == 0)
-    )
+    ends = axis.size % source.eps == 0 or target.shape[target.stick_dim] == axis.size
+    aligned = source.base % STICK_BYTES == 0 and walk.base % STICK_BYTES == 0
+    return ends and aligned and axis.halo == 0
 
 
 def result_box(op: spyre.ReindexOp, operands: Sequence[Operand]) -> Operand:

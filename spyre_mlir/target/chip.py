@@ -236,8 +236,12 @@ class Chip:
             name: _sourced(getattr(self, name), self.sources[name]) for name in known
         }
         for name, value in values.items():
-            if type(value) is not type(getattr(self, name)):
-                value = _converted(name, value, type(getattr(self, name)))
+            if isinstance(numbers[name], float):
+                value = float(value)
+            elif value != int(value):
+                raise ValueError(f"{name} is a whole number, not {value}")
+            else:
+                value = int(value)
             numbers[name] = _sourced(value, Source("override", "set by the user"))
         return Chip(name=self.name, **cast(dict[str, int], numbers))
 
@@ -285,14 +289,6 @@ _MAY_BE_ZERO = frozenset(
         "host_launch_picoseconds",
     }
 )
-
-
-def _converted(
-    name: str, value: int | float, wanted: type[int] | type[float]
-) -> int | float:
-    if wanted is int and value != int(value):
-        raise ValueError(f"{name} is a whole number, not {value}")
-    return wanted(value)
 
 
 def number_names() -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Operation
@@ -99,12 +99,13 @@ def loop(trips: int, *body: Operation) -> dev.LoopOp:
 
 
 def program(
-    streams: dict[str, Sequence[Operation]],
+    streams: Mapping[str, Sequence[Operation]],
     semaphores: Sequence[int] = (),
     grid: Sequence[int] = (1,),
+    name: str = "k0",
 ) -> dev.ProgramOp:
     made = dev.ProgramOp(
-        "k0",
+        name,
         grid,
         2,
         0,
@@ -125,7 +126,6 @@ def pipeline(
     def sync(semaphore: int) -> Sync:
         return Sync(semaphore, 1, 1)
 
-    first, last = functions[0], functions[-1]
     compute = [
         vector(
             axes,
@@ -135,7 +135,6 @@ def pipeline(
         )
         for k, function in enumerate(functions)
     ]
-    assert first and last
     return program(
         {
             "load": [loop(trips, load(axes, [sync(free_in)], [sync(full_in)]))],
@@ -143,4 +142,5 @@ def pipeline(
             "store": [loop(trips, store(axes, [sync(full_out)], [sync(free_out)]))],
         },
         [0, depth, 0, depth],
+        name="pipeline",
     )

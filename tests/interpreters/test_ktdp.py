@@ -471,6 +471,25 @@ def test_a_reduction_of_two_results_runs_in_order() -> None:
     assert out.tolist() == x.argmax(1).tolist()
 
 
+def test_bools_are_reduced_by_or() -> None:
+    body = "%z = arith.constant dense<false> : tensor<3xi1>\n" + generic(
+        ["(i, j) -> (i, j)", "(i, j) -> (i)"],
+        "pr",
+        "%x : tensor<3x70xi1>",
+        "%z : tensor<3xi1>",
+        "^bb0(%p: i1, %q: i1):\n%r = arith.ori %p, %q : i1\nlinalg.yield %r : i1",
+        "tensor<3xi1>",
+    )
+    x = torch.zeros(3, 70, dtype=torch.bool)
+    x[1, 69] = True
+    like = torch.zeros(3, dtype=torch.int16)
+    assert run_unary(unary_module("3x70xi1", body, "3xi1"), x, like).tolist() == [
+        0,
+        1,
+        0,
+    ]
+
+
 def test_a_product_summed_up_is_a_contraction_of_halves() -> None:
     body = "%z = arith.constant dense<0.0> : tensor<6x6xf32>\n" + generic(
         ["(m, n, k) -> (m, k)", "(m, n, k) -> (n, k)", "(m, n, k) -> (m, n)"],
@@ -565,6 +584,29 @@ def test_a_tile_of_a_distributed_view_spans_its_parts() -> None:
     dram, bases = dram_of(a, b, torch.zeros(4, 4))
     run_kernel(module, bases, dram)
     assert torch.equal(read(dram, bases[2], torch.zeros(4, 4)), torch.cat([a, b])[1:5])
+
+
+def test_another_cores_scratchpad_is_read_by_its_number() -> None:
+    """Core 0 has run before core 1 reads what it left."""
+    module = kernel(
+        "%id = ktdp.get_compute_tile_id : index\n"
+        "%w = arith.index_cast %id : index to i32\n"
+        "%n = tensor.splat %w : tensor<1xi32>\n"
+        + view("own", "c0", (1,), "i32", LX)
+        + view("first", "c0", (1,), "i32", "#ktdp.spyre_memory_space<LX, core = 0>")
+        + view("out", "a0", (2,), "i32")
+        + tile("p", "memref<1xi32>", "own[%c0]", (1,))
+        + "ktdp.store %n, %p : tensor<1xi32>, <1xindex>\n"
+        + tile("q", "memref<1xi32>", "first[%c0]", (1,))
+        + "%x = ktdp.load %q : <1xindex> -> tensor<1xi32>\n"
+        + tile("r", "memref<2xi32>", "out[%id]", (1,))
+        + "ktdp.store %x, %r : tensor<1xi32>, <1xindex>\n",
+        arguments=1,
+        grid=(2,),
+    )
+    dram = torch.full((8,), 7, dtype=torch.uint8)
+    run_kernel(module, [0], dram)
+    assert dram.view(torch.int32).tolist() == [0, 0]
 
 
 # exchange

@@ -135,12 +135,10 @@ class Repeats:
 
     def _most_leaps(self, before: tuple[int, ...], moves: list[int], depth: int) -> int:
         """Whole periods until a trip comes at which something changes."""
-        least = -1
+        periods: list[int] = []
         for unit, start, move in zip(self._machine.units, before, moves, strict=True):
-            if move == 0:
-                continue
-            loop = unit.cursor.loops[depth]
-            left = loop.segment_end(start) - 1 - unit.cursor.trips[depth]
-            times = left // move
-            least = times if least < 0 else min(least, times)
-        return max(0, least)
+            if move:
+                loop = unit.cursor.loops[depth]
+                left = loop.segment_end(start) - 1 - unit.cursor.trips[depth]
+                periods.append(left // move)
+        return min(periods, default=0)

@@ -24,15 +24,16 @@ class RecordNode:
     grid: tuple[int, ...]
     waits: tuple[Sync, ...]
     signals: tuple[Sync, ...]
-    looped: tuple[int, ...]
-    """Depths of the loops that move its axes."""
+    looped: tuple[tuple[int, list[int]], ...]
+    """Depth of each loop that moves an axis, and the trips that clamp that axis."""
     prices: dict[tuple[int, ...], Price] = field(
         default_factory=dict["tuple[int, ...]", "Price"]
     )
 
     def price(self, chip: Chip, cursor: Cursor) -> Price:
         """What an execution at the cursor's trips costs."""
-        key = tuple(cursor.loops[d].segment(cursor.trips[d]) for d in self.looped)
+        trips = cursor.trips
+        key = tuple(bisect_right(clamps, trips[d]) for d, clamps in self.looped)
         found = self.prices.get(key)
         if found is None:
             work = work_of(self.op, cursor.trips, self.grid)
@@ -100,28 +101,32 @@ def _build(
                 nodes.append(LoopNode(op.trips_data, body, breaks))
         else:
             assert isinstance(op, dev.RecordOp)
-            looped = {axis.loop for axis in op.axes_data if axis.loop >= 0}
-            nodes.append(
-                RecordNode(
-                    op,
-                    numbers[op],
-                    unit,
-                    grid,
-                    op.waits_data,
-                    op.signals_data,
-                    tuple(sorted(looped)),
-                )
-            )
+            nodes.append(_record(op, numbers[op], unit, grid))
     return nodes
+
+
+def _record(
+    op: dev.RecordOp, index: int, unit: str, grid: tuple[int, ...]
+) -> RecordNode:
+    nest = op.nest()
+    looped: list[tuple[int, list[int]]] = []
+    for axis in op.axes_data:
+        if axis.loop >= 0:
+            clamps = sorted(t for t in _clamps(axis, grid) if t < nest[axis.loop])
+            if clamps:
+                looped.append((axis.loop, clamps))
+    return RecordNode(
+        op, index, unit, grid, op.waits_data, op.signals_data, tuple(looped)
+    )
 
 
 def _breaks(trips: int, depth: int, records: Sequence[RecordNode]) -> list[int]:
     """Trips at which syncs or extents change: the second, the last, clamped ones."""
     found = {1, trips - 1}
     for record in records:
-        for axis in record.op.axes_data:
-            if axis.loop == depth:
-                found.update(_clamps(axis, record.grid))
+        for loop, clamps in record.looped:
+            if loop == depth:
+                found.update(clamps)
     return sorted(b for b in found if 0 < b < trips)
 
 

@@ -226,7 +226,7 @@ class ImageTiming:
         call = self.image.calls[number]
         timing = self.programs[call.program]
         assert timing is not None
-        records = []
+        records: list[RecordTime] = []
         for record in timing.records:
             found = call.locations[record.index] if call.locations else record.location
             if call.location != UNKNOWN_LOC:

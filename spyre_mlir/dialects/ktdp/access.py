@@ -38,12 +38,12 @@ from .syntax import (
     Size,
     known_sizes,
     parse_expression,
+    parse_properties,
     parse_symbols,
     place_in,
     print_expressions,
     print_properties,
     print_symbols,
-    take_properties,
 )
 from .types import AccessTileType, shapes_agree
 
@@ -140,14 +140,13 @@ class ConstructAccessTileOp(IRDLOperation):
             parser.Delimiter.SQUARE, lambda: parse_expression(parser, place)
         )
         symbols = parse_symbols(parser)
-        attributes = parser.parse_optional_attr_dict()
+        properties, attributes = parse_properties(
+            parser, ("access_tile_set", "access_tile_order"), cls.name
+        )
         parser.parse_punctuation(":")
         base_type = parser.parse_type()
         parser.parse_punctuation("->")
         tile = parse_tile_type(parser)
-        properties = take_properties(
-            parser, attributes, ("access_tile_set", "access_tile_order"), cls.name
-        )
         properties["base_map"] = AffineMapAttr(
             AffineMap(len(names), 0, tuple(expressions))
         )

@@ -301,6 +301,8 @@ class DeliveryOp(IRDLOperation, ABC):
             _parse_clause(parser, properties, identity)
             if not parser.parse_optional_punctuation(","):
                 break
+        if identity and not issubclass(cls, FoldOp):
+            parser.raise_error(f"{cls.name} combines nothing and takes no identity")
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         future_type = _parse_future_type(parser)
@@ -315,8 +317,6 @@ class DeliveryOp(IRDLOperation, ABC):
         if issubclass(cls, FoldOp):
             operands.append(identity)
             regions.append(parser.parse_region())
-        elif identity:
-            parser.raise_error(f"{cls.name} combines nothing and takes no identity")
         return cls.build(
             operands=operands,
             properties=properties,

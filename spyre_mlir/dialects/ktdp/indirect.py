@@ -37,12 +37,12 @@ from xdsl.utils.hints import isa
 from .access import VIEW, parse_tile_type, verify_order, verify_shape
 from .syntax import (
     parse_expression,
+    parse_properties,
     parse_symbols,
     place_in,
     print_expressions,
     print_properties,
     print_symbols,
-    take_properties,
 )
 from .types import AccessTileType
 
@@ -146,7 +146,8 @@ class ConstructIndirectAccessTileOp(IRDLOperation):
             self.per_dim_subscript_kinds, self.per_dim_subscript_maps, strict=True
         ):
             indirect = bool(kind.value.data)
-            yield Subscript(subscript.data.results, next(views) if indirect else None)
+            view = next(views, None) if indirect else None
+            yield Subscript(subscript.data.results, view)
 
     def verify_(self) -> None:
         variables = self.variables_space_set.data
@@ -211,7 +212,10 @@ class ConstructIndirectAccessTileOp(IRDLOperation):
             parser.Delimiter.SQUARE, lambda: _parse_subscript(parser, names)
         )
         symbols = parse_symbols(parser)
-        attributes = parser.parse_optional_attr_dict()
+        properties, attributes = parse_properties(
+            parser, ("variables_space_set", "variables_space_order"), cls.name
+        )
+        at = parser.pos
         parser.parse_punctuation(":")
         types = parser.parse_comma_separated_list(
             parser.Delimiter.NONE, parser.parse_type
@@ -222,7 +226,9 @@ class ConstructIndirectAccessTileOp(IRDLOperation):
         if len(types) != 1 + len(views):
             parser.raise_error(
                 f"expected {1 + len(views)} types, the view's and each index view's, "
-                f"got {len(types)}"
+                f"got {len(types)}",
+                at,
+                parser.pos,
             )
         resolved = [
             parser.resolve_operand(name, type)
@@ -232,12 +238,6 @@ class ConstructIndirectAccessTileOp(IRDLOperation):
             parser.resolve_operand(name, IndexType())
             for name in names[len(variables) :]
         ]
-        properties = take_properties(
-            parser,
-            attributes,
-            ("variables_space_set", "variables_space_order"),
-            cls.name,
-        )
         subscripts = _captured_first(parsed, len(variables), len(captured), resolved)
         properties["per_dim_subscript_kinds"] = _kinds(subscripts)
         properties["per_dim_subscript_maps"] = _maps(subscripts, len(names))

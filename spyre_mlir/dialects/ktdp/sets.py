@@ -81,6 +81,13 @@ def set_values(
 
     Raises SetError if the set is not a product or not bounded.
     """
+    return _set_values(affine_set, tuple(symbols))
+
+
+@lru_cache(maxsize=4096)
+def _set_values(
+    affine_set: AffineSet, symbols: tuple[int, ...]
+) -> tuple[Sequence[int], ...]:
     if len(symbols) != affine_set.num_symbols:
         raise SetError(
             f"expected {affine_set.num_symbols} symbols for {affine_set}, "

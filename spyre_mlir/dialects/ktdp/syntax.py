@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
@@ -92,7 +92,11 @@ def print_expression(
         case AffineConstantExpr(value):
             printer.print_string(str(value))
         case AffineDimExpr(position):
-            printer.print_ssa_value(values[position])
+            # An op that does not verify is printed too, in the error about it.
+            if position < len(values):
+                printer.print_ssa_value(values[position])
+            else:
+                printer.print_string(f"d{position}")
         case AffineBinaryOpExpr(kind, lhs, rhs):
             level = PRECEDENCE[kind]
             if level < least:
@@ -105,6 +109,24 @@ def print_expression(
                 printer.print_string(")")
         case _:
             raise ValueError(f"subscript {expression} has a symbol")
+
+
+def print_sizes(
+    printer: Printer, values: Sequence[SSAValue], static: Sequence[int]
+) -> None:
+    """`[16, %n]`; a dynamic size without an operand, an error elsewhere, is `?`."""
+    rest = iter(values)
+
+    def print_size(size: int) -> None:
+        if size != DYNAMIC_INDEX:
+            printer.print_string(str(size))
+        elif (value := next(rest, None)) is not None:
+            printer.print_ssa_value(value)
+        else:
+            printer.print_string("?")
+
+    with printer.in_square_brackets():
+        printer.print_list(static, print_size)
 
 
 def print_expressions(
@@ -142,17 +164,15 @@ def print_symbols(printer: Printer, symbols: Sequence[SSAValue]) -> None:
         printer.print_list(symbols, printer.print_ssa_value)
 
 
-def take_properties(
-    parser: Parser,
-    attributes: dict[str, Attribute],
-    names: Sequence[str],
-    op_name: str,
-) -> dict[str, Attribute]:
-    """Moves the properties among parsed attributes out of the dictionary."""
+def parse_properties(
+    parser: Parser, names: Sequence[str], op_name: str
+) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
+    """An attribute dictionary: the op's properties, and what else it holds."""
+    attributes = parser.parse_optional_attr_dict()
     missing = [name for name in names if name not in attributes]
     if missing:
         parser.raise_error(f"{op_name} needs {' and '.join(missing)}")
-    return {name: attributes.pop(name) for name in names}
+    return {name: attributes.pop(name) for name in names}, attributes
 
 
 def print_properties(op: IRDLOperation, printer: Printer, names: Sequence[str]) -> None:

@@ -112,6 +112,10 @@ class MemorySpaceAttr(_SpaceAttr):
 
     name = "ktdp.memory_space"
 
+    # Again: a field of a base class takes no part in equality.
+    kind: StringAttr
+    tile: IntegerAttr | NoneAttr
+
     SPACES: ClassVar[dict[str, Space]] = {"global": "dram", "ct_local": "lx"}
     TILED: ClassVar[frozenset[str]] = frozenset({"ct_local"})
     TILE_KEYWORD: ClassVar[str] = "ct_id"
@@ -122,6 +126,9 @@ class SpyreMemorySpaceAttr(_SpaceAttr):
     """`#ktdp.spyre_memory_space<HBM>`, `#ktdp.spyre_memory_space<LX, core = 3>`."""
 
     name = "ktdp.spyre_memory_space"
+
+    kind: StringAttr
+    tile: IntegerAttr | NoneAttr
 
     SPACES: ClassVar[dict[str, Space]] = {
         "HBM": "dram",
@@ -167,8 +174,8 @@ class AccessTileType(ParametrizedAttribute, TypeAttribute, ShapedType):
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         with parser.in_angle_brackets():
             shape, element = parser.parse_ranked_shape()
-        if not isinstance(element, IndexType):
-            parser.raise_error(f"an access tile holds index, not {element}")
+            if not isinstance(element, IndexType):
+                parser.raise_error(f"an access tile holds index, not {element}")
         return (ArrayAttr([IntAttr(size) for size in shape]), element)
 
     def print_parameters(self, printer: Printer) -> None:

@@ -19,7 +19,6 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.utils import (
     get_dynamic_index_list,
     parse_dynamic_index_list_without_types,
-    print_dynamic_index_list,
     split_dynamic_index_list,
 )
 from xdsl.ir import Attribute, SSAValue
@@ -42,7 +41,7 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
 from .sets import box_set
-from .syntax import Size, known_sizes, print_properties, take_properties
+from .syntax import Size, known_sizes, parse_properties, print_properties, print_sizes
 from .types import (
     AnySpaceAttr,
     MemorySpaceAttr,
@@ -175,6 +174,11 @@ class ConstructMemoryViewOp(IRDLOperation):
                 f"coordinate_set has {coordinates.num_symbols} symbols for "
                 f"{len(self.sizes)} dynamic sizes"
             )
+        stated = view.memory_space
+        if isinstance(stated, AnySpaceAttr) and stated != self.memory_space:
+            raise VerifyException(
+                f"the view's type says {stated}, the operation {self.memory_space}"
+            )
         layout = view_layout(view)
         if layout is None:
             return
@@ -205,12 +209,11 @@ class ConstructMemoryViewOp(IRDLOperation):
         sizes = _parse_sizes(parser, "sizes")
         parser.parse_punctuation(",")
         strides = _parse_sizes(parser, "strides")
-        attributes = parser.parse_optional_attr_dict()
+        properties, attributes = parse_properties(
+            parser, ("coordinate_set", "memory_space"), cls.name
+        )
         parser.parse_punctuation(":")
         view = parser.parse_type()
-        properties = take_properties(
-            parser, attributes, ("coordinate_set", "memory_space"), cls.name
-        )
         properties["static_sizes"] = sizes[1]
         properties["static_strides"] = strides[1]
         return cls.build(
@@ -228,9 +231,7 @@ class ConstructMemoryViewOp(IRDLOperation):
             ("strides", self.strides, self.static_strides),
         ):
             printer.print_string(f", {label}: ")
-            print_dynamic_index_list(
-                printer, DYNAMIC_INDEX, values, static.get_values()
-            )
+            print_sizes(printer, values, static.get_values())
         print_properties(self, printer, ("coordinate_set", "memory_space"))
         printer.print_string(" : ")
         printer.print_attribute(self.view.type)

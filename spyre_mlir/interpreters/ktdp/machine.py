@@ -17,13 +17,19 @@ from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
-from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    IntegerAttr,
+    ModuleOp,
+    SymbolRefAttr,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator, SymbolTable
 from xdsl.utils.exceptions import InterpretationError
 
-from spyre_mlir.dialects.ktdp import DeliveryOp, InterTileProduceOp
+from spyre_mlir.dialects.ktdp import DeliveryOp, InterTileProduceOp, SetError
 
 from .errors import DeadlockError, KernelError, describe, located
 from .memory import Memory
@@ -130,7 +136,7 @@ class Core:
             return handler(self, op, operands)
         except KernelError:
             raise
-        except (InterpretationError, RuntimeError) as error:
+        except (InterpretationError, RuntimeError, SetError) as error:
             raise located(op, self.number, error) from error
 
 
@@ -254,8 +260,6 @@ def _kernel(kernel: ModuleOp | FuncOp, name: str | None) -> FuncOp:
 
 
 def _grid(function: FuncOp) -> tuple[int, ...]:
-    from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr
-
     grid = function.attributes.get("grid")
     if isinstance(grid, DenseArrayBase):
         return tuple(int(size) for size in grid.get_values())

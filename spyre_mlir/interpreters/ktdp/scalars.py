@@ -151,7 +151,10 @@ def binary_function(op: Operation) -> str | None:
 def _apply(core: Core, op: Operation, operands: Values) -> Values:
     result = op.results[0].type
     if isinstance(result, IndexType) and all(isinstance(v, int) for v in operands):
-        return (INDEX_FUNCTIONS[type(op)](*operands),)
+        index_function = INDEX_FUNCTIONS.get(type(op))
+        if index_function is None:
+            raise InterpretationError(f"{op.name} of index is not known")
+        return (index_function(*operands),)
     row = binary_function(op)
     if row in OPFUNCS:
         return (apply_row(row, operands, result),)

@@ -17,6 +17,7 @@ from typing import cast
 import torch
 from torch import Tensor
 from xdsl.dialects import arith, linalg
+from xdsl.dialects.builtin import i1
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
@@ -34,6 +35,9 @@ COMBINERS = {
     "minimum": "amin",
 }
 """The torch reduction of each combiner that is one step."""
+
+BOOL_COMBINERS = {"or": "amax", "and": "amin"}
+"""The same for i1."""
 
 WIDENING = (arith.ExtFOp, arith.ExtSIOp, arith.ExtUIOp)
 
@@ -172,7 +176,8 @@ def _step(value: SSAValue, carried: BlockArgument) -> tuple[str, SSAValue] | Non
     op = value.owner
     if not isinstance(op, Operation) or len(op.operands) != 2:
         return None
-    kind = COMBINERS.get(binary_function(op) or "")
+    known = COMBINERS | BOOL_COMBINERS if carried.type == i1 else COMBINERS
+    kind = known.get(binary_function(op) or "")
     if kind is None or carried not in op.operands or carried.uses.get_length() != 1:
         return None
     lhs, rhs = op.operands

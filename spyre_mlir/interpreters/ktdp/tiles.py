@@ -192,5 +192,11 @@ def tile_axes(
     for dim, listed in enumerate(values):
         along = [1] * rank
         along[place[dim]] = shape[place[dim]] = len(listed)
-        axes.append(torch.tensor(listed, dtype=torch.int64).reshape(along))
+        axes.append(_along(listed).reshape(along))
     return axes, tuple(shape)
+
+
+def _along(values: Sequence[int]) -> Tensor:
+    if isinstance(values, range):
+        return torch.arange(values.start, values.stop, dtype=torch.int64)
+    return torch.tensor(values, dtype=torch.int64)

@@ -7,11 +7,11 @@
 // Good parts of a split file are printed, bad ones reported at their line; each sets
 // the exit code.
 
-// CHECK:      errors.mlir:29:3: error: 'spyre.full' 0 : i64 is no element of tensor<4x8xf16>
+// CHECK:      errors.mlir:25:3: error: 'spyre.full' 0 : i64 is no element of tensor<4x8xf16>
 // CHECK-NEXT: note: see the operation: %0 = spyre.full
 // CHECK:      func.func @good
 
-// UNMATCHED: errors.mlir:29: error: unexpected error: {{.*}}
+// UNMATCHED: errors.mlir:25: error: unexpected error: {{.*}}
 // UNMATCHED: errors.mlir:{{[0-9]+}}: error: expected error was not produced
 // MISSING: spyre-opt: error: {{.*}}.missing: No such file or directory
 // STDIN: func.func @empty

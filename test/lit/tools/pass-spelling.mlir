@@ -15,7 +15,7 @@
 // NAMED:      builtin.module(canonicalize,cse,dce)
 // LIST:       spyre-
 // PIPELINES:  canonicalize
-// UNKNOWN:    spyre-opt: error: no pass is called "cze"; there is cse
+// UNKNOWN:    spyre-opt: error: no pass is called "cze"; there is dce, cse
 // NOPIPELINE: spyre-opt: error: no pipeline is called "fast"; there are: canonicalize
 // NOANCHOR:   spyre-opt: error: expected "builtin.module(...)", got "cse"
 // NOOPTION:   spyre-opt: error: {{.*}}"x"

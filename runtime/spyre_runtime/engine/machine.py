@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+The memories of a card and strided views of them for all cores at once.
+
+A view's leading dimensions are the core digits, then come the axes. DRAM views
+depend on the addresses of a call, so they are described first and made per call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import torch
+
+from spyre_mlir.algebra.access import Access
+
+from .boxes import Box, boxes
+from .codec import Codec
+from .errors import AddressError, describe
+from .pieces import Block
+from .records import Record, Trips
+from .scratch import Scratch
+
+
+@dataclass(frozen=True)
+class Strided:
+    """Where a view lies: elements of `itemsize` bytes, the start in bytes."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    start: int
+    itemsize: int
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """First byte, and the one behind the last."""
+        low = high = self.start
+        for size, stride in zip(self.shape, self.strides, strict=True):
+            step = (size - 1) * stride * self.itemsize
+            low, high = low + min(0, step), high + max(0, step)
+        return low, high + self.itemsize
+
+    def squeezed(self, keep: Sequence[bool]) -> Strided:
+        shape = tuple(n for n, k in zip(self.shape, keep, strict=True) if k)
+        strides = tuple(s for s, k in zip(self.strides, keep, strict=True) if k)
+        return Strided(shape, strides, self.start, self.itemsize)
+
+
+class Machine:
+    """Scratchpads of all cores, the card's DRAM, number formats, working arrays."""
+
+    def __init__(
+        self,
+        memory: torch.Tensor,
+        cores: int,
+        lx_bytes: int,
+        codec: Codec,
+        scratch: Scratch,
+    ):
+        self.cores = cores
+        self.lx_bytes = lx_bytes
+        self.memory = memory
+        self.lx = torch.zeros((cores, lx_bytes), dtype=torch.uint8, device="cpu")
+        self.codec = codec
+        self.scratch = scratch
+        self._typed: dict[tuple[str, torch.dtype], torch.Tensor] = {}
+
+    def flat(self, space: str, dtype: torch.dtype) -> torch.Tensor:
+        """A memory as one row of elements."""
+        found = self._typed.get((space, dtype))
+        if found is None:
+            raw = self.lx.view(-1) if space == "lx" else self.memory
+            whole = raw.numel() // dtype.itemsize * dtype.itemsize
+            found = raw[:whole].view(dtype)
+            self._typed[space, dtype] = found
+        return found
+
+    def digit_strides(
+        self, record: Record, access: Access
+    ) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Bytes per core digit within a memory, and between scratchpads."""
+        given = (*access.digit_strides, *(0,) * len(record.grid))[: len(record.grid)]
+        if access.space == "dram":
+            return given, (0,) * len(given)
+        return given, tuple(
+            self.lx_bytes * prod(record.grid[:d]) for d in range(len(given))
+        )
+
+    def place(
+        self,
+        record: Record,
+        access: Access,
+        trips: Trips,
+        block: Block,
+        shape: Sequence[int],
+        strides: Sequence[int],
+        element: int,
+        itemsize: int = 0,
+    ) -> Strided:
+        """
+        The view of all the block's cores: `shape` and `strides` of one core's part
+        in items, `element` the offset of its first element of the access's type.
+        """
+        steps, rows = self.digit_strides(record, access)
+        size = itemsize or access.itemsize
+        firsts = [first for first, _ in block.digits]
+        local = record.offset(access, trips) + element * access.itemsize
+        local += sum(step * first for step, first in zip(steps, firsts, strict=True))
+        start = local + sum(r * f for r, f in zip(rows, firsts, strict=True))
+        strides = [
+            *((s + r) // size for s, r in zip(steps, rows, strict=True)),
+            *strides,
+        ]
+        if any(step % size for step in steps) or start % size:
+            raise AddressError(
+                f"byte {local} of {access.space} is not aligned to {size} bytes: "
+                + describe(record.op)
+            )
+        view = Strided((*block.cores, *shape), tuple(strides), start, size)
+        if access.space == "lx":
+            self._check_scratchpad(record, view, local, len(rows))
+        return view
+
+    def _check_scratchpad(
+        self, record: Record, view: Strided, local: int, digits: int
+    ) -> None:
+        low, high = Strided(
+            view.shape[digits:], view.strides[digits:], local, view.itemsize
+        ).span
+        if low < 0 or high > self.lx_bytes:
+            raise AddressError(
+                f"bytes [{low}, {high}) of a scratchpad of {self.lx_bytes} bytes: "
+                + describe(record.op)
+            )
+
+    def box_view(
+        self, record: Record, access: Access, trips: Trips, block: Block, box: Box
+    ) -> Strided:
+        """Dimensions: core digits, then (periods, run) of each axis."""
+        return self.place(
+            record,
+            access,
+            trips,
+            block,
+            box.shape,
+            box.strides(access),
+            access.element(box.starts),
+        )
+
+    def plain_view(
+        self, record: Record, access: Access, trips: Trips, block: Block
+    ) -> Strided | None:
+        """Dimensions: core digits, then axes; None where the access bends."""
+        parts = boxes(block.ranges, (access,))
+        if parts is None or len(parts) != 1:
+            return None
+        box = parts[0]
+        strides = box.strides(access)
+        merged: list[int] = []
+        for axis, (count, run) in enumerate(zip(box.counts, box.runs, strict=True)):
+            whole, lane = strides[2 * axis : 2 * axis + 2]
+            if count > 1 and run > 1 and whole != lane * run:
+                return None
+            merged.append(lane if run > 1 else whole)
+        return self.place(
+            record,
+            access,
+            trips,
+            block,
+            block.extents,
+            merged,
+            access.element(box.starts),
+        )
+
+    def tensor(self, space: str, dtype: torch.dtype, view: Strided) -> torch.Tensor:
+        """A scratchpad view itself, or a DRAM view with its address in it."""
+        return self.flat(space, dtype).as_strided(
+            view.shape, view.strides, view.start // view.itemsize
+        )
+
+    def dram(
+        self, record: Record, dtype: torch.dtype, view: Strided, address: int
+    ) -> torch.Tensor:
+        """A DRAM view at the address that a call gives."""
+        low, high = view.span
+        if low + address < 0 or high + address > self.memory.numel():
+            raise AddressError(
+                f"bytes [{low + address}, {high + address}) of a memory of "
+                f"{self.memory.numel()} bytes: {describe(record.op)}"
+            )
+        if address % view.itemsize:
+            raise AddressError(
+                f"address {address} is not aligned to {view.itemsize} bytes: "
+                + describe(record.op)
+            )
+        return self.flat("dram", dtype).as_strided(
+            view.shape, view.strides, (view.start + address) // view.itemsize
+        )
+
+
+def linear_view(
+    array: torch.Tensor, strides: Sequence[int], block: Block, box: Box
+) -> torch.Tensor:
+    """
+    The part of an array that `box` of `block` fills, in the dimensions of
+    `Machine.box_view`. The array starts where the block does; `strides` are by digit,
+    then by axis, 0 where it broadcasts.
+    """
+    cut = len(block.digits)
+    offset = sum(
+        stride * (start - first)
+        for stride, start, (first, _) in zip(
+            strides[cut:], box.starts, block.ranges, strict=True
+        )
+    )
+    return array.as_strided(
+        (*block.cores, *box.shape),
+        (*strides[:cut], *box.linear_strides(strides[cut:])),
+        array.storage_offset() + offset,
+    )
