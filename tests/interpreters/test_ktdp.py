@@ -23,6 +23,7 @@ from .kernels import (
     generic,
     identity,
     kernel,
+    parse,
     read,
     run_unary,
     tile,
@@ -472,6 +473,23 @@ def test_out_of_bounds_names_the_op(row: int, base: int, message: str) -> None:
     )
     with pytest.raises(KernelError, match=message):
         run_kernel(module, [base, row], torch.zeros(8, dtype=torch.uint8))
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [(7, "no multiple of its granularity 3"), (303, "exceeds its upperbound 300")],
+)
+def test_a_launch_argument_keeps_its_type(value: int, message: str) -> None:
+    type_ = "!ktdp.runtime_arg<index, granularity=3, upperbound=300>"
+    module = parse(
+        f"func.func @k(%n: {type_}) attributes {{grid = [1]}} {{\n"
+        f"%v = ktdp.runtime_arg_extract value from %n : {type_} -> index\n"
+        "func.return\n}\n"
+    )
+    dram = torch.zeros(2, dtype=torch.uint8)
+    run_kernel(module, [300], dram)
+    with pytest.raises(KernelError, match=message):
+        run_kernel(module, [value], dram)
 
 
 def test_an_intrinsic_without_published_meaning_is_refused() -> None:
