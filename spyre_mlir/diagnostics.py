@@ -71,8 +71,13 @@ class Unsupported(SpyreError, NotImplementedError):
 
 def source_lines(location: Attribute) -> tuple[SourceLine, ...]:
     """Lines of the user's program that an operation's location names, inner first."""
-    from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc
-    from xdsl.dialects.builtin import FusedLoc, NameLoc
+    from xdsl.dialects.builtin import (
+        ArrayAttr,
+        CallSiteLoc,
+        FileLineColLoc,
+        FusedLoc,
+        NameLoc,
+    )
 
     if isinstance(location, FileLineColLoc):
         return (SourceLine(location.filename.data, location.line.data),)
