@@ -16,6 +16,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from functools import cache
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -99,8 +100,10 @@ def generic_text(op: Operation) -> str:
 
 def _bindings() -> tuple[Any, Any, Any]:
     try:
-        from torch_mlir import ir  # type: ignore[import-not-found]
-        from torch_mlir.dialects import ext, irdl  # type: ignore[import-not-found]
+        ir, ext, irdl = (
+            import_module(f"torch_mlir.{name}")
+            for name in ("ir", "dialects.ext", "dialects.irdl")
+        )
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(INSTALL) from error
     return ir, ext, irdl

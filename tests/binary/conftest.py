@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from xdsl.dialects.builtin import (
@@ -41,7 +42,11 @@ def ordered(
 
 
 ROWS = (Axis(64, 0, 32, 0, 8), Axis.whole(128))
-ROW_MAJOR = {"strides": (64, 0), "stick": (0, 1), "stick_stride": 4096}
+ROW_MAJOR: dict[str, Any] = {
+    "strides": (64, 0),
+    "stick": (0, 1),
+    "stick_stride": 4096,
+}
 DRAM = Access("dram", "f16", 0, **ROW_MAJOR, symbol=0, digit_strides=(4096, 0))
 STAGE = Access("lx", "f16", 0, **ROW_MAJOR, depth=2, stage_bytes=8192, stage_levels=1)
 FLAT = Access("lx", "f32", 16384, (0, 0), (1, 0), 32)
