@@ -20,7 +20,7 @@ from spyre_mlir.dialects import dev
 BufferKind = Literal["argument", "result", "temporary", "constant"]
 DType = Annotated[str, *ITEMSIZE]
 """Any string to a type checker; one of these in a file."""
-Numerics = Literal["ieee", "dl16"]
+Numerics = Annotated[str, "ieee", "dl16"]
 
 
 class ImageError(ValueError):

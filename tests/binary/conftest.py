@@ -109,6 +109,7 @@ def sample_image() -> Image:
         Buffer("c", "constant", "i64", (3,), (0, 0), 128),
         Buffer("none", "argument", "i1", (0, 5), (1, 0, 1), 0),
         Buffer("s", "argument", "f32", (), (-1, -1), 128),
+        Buffer("z", "result", "f16", (64, 128), (0, 1, 1), 16384),
     )
     relocated = tuple(line(30 + i, "layer.py") for i in range(7))
     calls = (
@@ -123,7 +124,7 @@ def sample_image() -> Image:
     )
     results = (
         HostValue(1, "f16", (64, 128), (1, 64)),
-        HostValue(0, "f16", (64, 128), (128, 1), 0),
+        HostValue(6, "f16", (64, 128), (128, 1), 0),
     )
     return Image(
         programs=(sample_program(), empty),
