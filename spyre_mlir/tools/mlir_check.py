@@ -23,6 +23,7 @@ from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -175,7 +176,7 @@ def _unmark_segments(ir: Any, root: Any) -> None:
     root.walk(remove)
 
 
-def parse(text: str, name: str) -> Operation:
+def parse(text: str, name: str) -> ModuleOp:
     """Reads and verifies IR in any form, with all dialects that we know."""
     context = Context(allow_unregistered=False)
     for dialect, factory in get_all_dialects().items():
