@@ -169,9 +169,11 @@ def fold(op: ReindexOp) -> None:
         replace_op(op, movement.sources[0])
         return
     new = build(movement, op)
-    if not _same(new, op):
-        new.location = location
-        replace_op(op, new)
+    if _same(new, op):
+        new.erase()
+        return
+    new.location = location
+    replace_op(op, new)
 
 
 def _is_identity(movement: Movement, op: ReindexOp) -> bool:
