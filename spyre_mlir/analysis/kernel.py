@@ -140,6 +140,7 @@ class KernelBuilder:
     def build(self) -> Kernel:
         for position, op in enumerate(self.ops):
             self._op(self._context(position, op))
+        self.kernel.statements = _in_program_order(self.kernel.statements)
         for buffer in self.kernel.buffers:
             if buffer.role == "stage" or buffer.last < 0:
                 buffer.first, buffer.last = 0, len(self.ops) - 1
@@ -477,6 +478,33 @@ def cut_iterators(op: spyre.SpyreOp) -> tuple[int, ...]:
     levels = op.tile.levels_data if op.tile else ()
     cut |= {k for k, trips in levels if k >= 0 and trips > 1}
     return tuple(sorted(cut))
+
+
+def _in_program_order(
+    statements: Sequence[Statement], depth: int = 0
+) -> list[Statement]:
+    """
+    The statements with each loop's own ones in one run: a load that stands outside a
+    loop goes before it, not into its middle.
+    """
+    runs: list[tuple[LoopLevel | None, list[Statement]]] = []
+    for statement in statements:
+        loop = statement.nest[depth] if len(statement.nest) > depth else None
+        known = [i for i, (own, _) in enumerate(runs) if loop and own == loop]
+        if not known:
+            runs.append((loop, [statement]))
+            continue
+        place = known[0]
+        runs[place][1].append(statement)
+        between = runs[place + 1 :]
+        assert all(s.kind == "load" for _, run in between for s in run), (
+            "only loads stand in the middle of a loop that they are not in"
+        )
+        runs = [*runs[:place], *between, runs[place]]
+    ordered: list[Statement] = []
+    for loop, run in runs:
+        ordered += run if loop is None else _in_program_order(run, depth + 1)
+    return ordered
 
 
 def _staged(access: Access, tile: _Tile) -> Access:

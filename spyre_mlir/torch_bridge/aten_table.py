@@ -123,9 +123,7 @@ ELEMENTWISE: dict[str, Row] = {
     **_import("logical_and.default", ew.logical("and")),
     **_import("logical_or.default", ew.logical("or")),
     **_import("logical_xor.default", ew.logical("xor")),
-    **_import(
-        _overloads("where", "self ScalarSelf ScalarOther Scalar"), ew.where
-    ),
+    **_import(_overloads("where", "self ScalarSelf ScalarOther Scalar"), ew.where),
     **_import(_overloads("masked_fill", "Scalar Tensor"), ew.masked_fill),
     **_import(_overloads("clamp", "default Tensor"), ew.clamp, NUMBERS),
     **_import(_overloads("clamp_min", "default Tensor"), ew.clamp_min, NUMBERS),

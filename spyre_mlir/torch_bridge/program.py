@@ -24,7 +24,7 @@ from spyre_mlir.diagnostics import Unsupported
 from .aten_table import key
 from .concrete import ConcreteGraph, tensors_of, user_line
 from .emit import TensorMeta
-from .execute import Executor, executor
+from .execute import executor
 from .fx_importer import Imported, SegmentImporter
 from .partition import Decision, Segment, decide, is_mutation, promised, segment
 from .report import FallbackWarning, HostOp, Report, record

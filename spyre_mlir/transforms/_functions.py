@@ -14,6 +14,8 @@ from spyre_mlir.target.chips import load_chip
 
 GRID = "grid"
 """Attribute of a kernel, a function that every core runs."""
+LX_BYTES = "lx_bytes"
+"""Attribute of a staged kernel: scratchpad bytes from address 0 that it uses."""
 CHIP = "spyre.chip"
 """Module attribute: name of the chip, and overrides as `name,field=value,...`."""
 

@@ -123,8 +123,6 @@ def build(movement: Movement, op: ReindexOp) -> ReindexOp:
     shared, pieces = shared_first(movement.pieces, movement.shape)
     extra = [p.sizes[len(shared) :] for p in pieces]
     fill = None if movement.is_covered else movement.fill
-    if fill == number_attr(0, dtype_name(op.result.type)):
-        fill = None
     return ReindexOp(
         movement.sources,
         tensor_of(op.result),

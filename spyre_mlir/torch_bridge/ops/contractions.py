@@ -35,9 +35,7 @@ def peel(value: Tensor, names: Names, kept: set[int]) -> tuple[Tensor, Names]:
         used = [c.single for c in source]
         plain = all(
             single is not None or (not c.used and n == 1)
-            for c, single, n in zip(
-                source, used, shape_of(op.sources[0]), strict=True
-            )
+            for c, single, n in zip(source, used, shape_of(op.sources[0]), strict=True)
         )
         lost = [
             k
@@ -52,7 +50,10 @@ def peel(value: Tensor, names: Names, kept: set[int]) -> tuple[Tensor, Names]:
 
 
 def contract(
-    e: Emitter, lhs: tuple[Tensor, Names], rhs: tuple[Tensor, Names], out: Names,
+    e: Emitter,
+    lhs: tuple[Tensor, Names],
+    rhs: tuple[Tensor, Names],
+    out: Names,
     dtype: str,
 ) -> Tensor:
     """A contraction by named iterators; every name is free to be any integer."""
@@ -95,9 +96,7 @@ def product(e: Emitter, a: Tensor, b: Tensor, dtype: str) -> Tensor:
 def _batch_names(shape: Sequence[int], batch: Sequence[int]) -> list[int | None]:
     """Iterators of batch dimensions; a unit dimension is read at 0."""
     own = batch[len(batch) - len(shape) :]
-    return [
-        None if size == 1 else name for name, size in zip(own, shape, strict=True)
-    ]
+    return [None if size == 1 else name for name, size in zip(own, shape, strict=True)]
 
 
 def matmul(e: Emitter, a: Tensor | Empty, b: Tensor | Empty) -> Tensor:

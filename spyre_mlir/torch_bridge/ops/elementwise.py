@@ -289,9 +289,7 @@ def clamp(
     bounds = [v for v in (low, high) if v is not None]
     compute = promote((x, *bounds))
     functions = [
-        name
-        for name, v in (("maximum", low), ("minimum", high))
-        if v is not None
+        name for name, v in (("maximum", low), ("minimum", high)) if v is not None
     ]
     _takes("maximum", compute)
 
