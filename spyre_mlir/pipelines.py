@@ -12,7 +12,11 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
+# Repeats are outlined first: what follows then costs by distinct functions.
 _REWRITE = (
+    "cse",
+    "dce",
+    "spyre-outline-repeats",
     "spyre-fold-reindex",
     "spyre-fold-reindex-into-uses",
     "spyre-fuse-maps",
@@ -20,7 +24,6 @@ _REWRITE = (
     "cse",
     "dce",
     "spyre-copy-results",
-    "spyre-outline-repeats",
 )
 _PLAN = (
     "spyre-plan-layouts",
