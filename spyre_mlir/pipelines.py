@@ -19,7 +19,6 @@ _REWRITE = (
     "spyre-simplify-functions",
     "cse",
     "dce",
-    "spyre-copy-results",
     "spyre-outline-repeats",
 )
 _PLAN = (
@@ -27,6 +26,7 @@ _PLAN = (
     "spyre-materialize-layouts",
     "spyre-fold-reindex",
     "dce",
+    "spyre-copy-results",
     "spyre-plan-division",
     "spyre-plan-groups",
     "spyre-plan-tiles",

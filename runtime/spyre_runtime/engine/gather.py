@@ -21,7 +21,7 @@ from .codec import COMPUTE, Run
 from .errors import AddressError, CardError, GatherIndexError, describe
 from .moves import block_views, load_block
 from .pieces import Block
-from .site import Bound, give, Located, Runs, Site, site_of
+from .site import Bound, Located, Runs, Site, give, site_of
 
 
 @register_impls

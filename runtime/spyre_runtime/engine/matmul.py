@@ -29,7 +29,7 @@ from .codec import COMPUTE, Run, is_native
 from .errors import CardError, describe
 from .moves import block_views
 from .pieces import Block, split
-from .site import give, Runs, Site, site_of
+from .site import Runs, Site, give, site_of
 
 OPERAND_ELEMENTS = 1 << 20
 """Largest converted operand: it is used while the host's cache holds it."""

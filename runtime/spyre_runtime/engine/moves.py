@@ -27,7 +27,7 @@ from .errors import CardError, describe
 from .machine import Machine, Strided, linear_view
 from .pieces import Block
 from .records import Record
-from .site import Bound, give, Located, Runs, Site, site_of
+from .site import Bound, Located, Runs, Site, give, site_of
 
 WORD = torch.int64
 """Whole sticks move as words of this type."""
