@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
-Every knob: `torch.compile(options={...})`, `SPYRE_*` in the environment, `--name` of the
-tools. One field of `Options` is the whole definition of one.
+Every knob: `torch.compile(options={...})`, `SPYRE_*` in the environment, `--name` of
+the tools. One field of `Options` is the whole definition of one.
 """
 
 from __future__ import annotations

@@ -12,21 +12,24 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
+# Repeats are outlined first: what follows then costs by distinct functions.
 _REWRITE = (
+    "cse",
+    "dce",
+    "spyre-outline-repeats",
     "spyre-fold-reindex",
     "spyre-fold-reindex-into-uses",
     "spyre-fuse-maps",
     "spyre-simplify-functions",
     "cse",
     "dce",
-    "spyre-copy-results",
-    "spyre-outline-repeats",
 )
 _PLAN = (
     "spyre-plan-layouts",
     "spyre-materialize-layouts",
     "spyre-fold-reindex",
     "dce",
+    "spyre-copy-results",
     "spyre-plan-division",
     "spyre-plan-groups",
     "spyre-plan-tiles",

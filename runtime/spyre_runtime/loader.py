@@ -104,7 +104,9 @@ class Executable:
 
             data = self.image.constants
             block = self._constants = self.card.memory.allocate(len(data))
-            view = self.card.memory.bytes_tensor[block.address : block.address + len(data)]
+            view = self.card.memory.bytes_tensor[
+                block.address : block.address + len(data)
+            ]
             view.copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
         return self._constants.address
 

@@ -9,7 +9,6 @@ their tables, buffers lie inside their space, and programs verify.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from xdsl.utils.exceptions import VerifyException
 
@@ -33,13 +32,8 @@ def check_image(image: Image) -> None:
     records = [sum(1 for _ in dev.walk_records(p)) for p in image.programs]
     for i, call in enumerate(image.calls):
         _check_call(i, call, image, records)
-    for i, argument in enumerate(image.arguments):
-        _check_host_value(f"argument {i}", argument, image, ("argument",))
-        _require(argument.mutates == -1, f"argument {i}", "mutates an argument")
-    for i, result in enumerate(image.results):
-        kinds = ("result", "argument", "constant")
-        _check_host_value(f"result {i}", result, image, kinds)
-        _check_mutation(i, result, image)
+    _check_interface("argument", image.arguments, image)
+    _check_interface("result", image.results, image)
 
 
 def _require(holds: bool, where: str, what: str) -> None:
@@ -139,28 +133,39 @@ def _check_call(i: int, call: Call, image: Image, records: Sequence[int]) -> Non
         )
 
 
-def _check_host_value(
-    where: str, value: HostValue, image: Image, kinds: Sequence[str]
-) -> None:
+def _check_interface(kind: str, values: Sequence[HostValue], image: Image) -> None:
+    """Arguments (or results) and the buffers of that kind are the same, one to one."""
+    named: dict[int, int] = {}
+    for i, value in enumerate(values):
+        where = f"{kind} {i}"
+        _check_host_value(where, kind, value, image)
+        known = named.setdefault(value.buffer, i)
+        _require(known == i, where, f"is the buffer of {kind} {known}")
+        most = len(image.arguments) if kind == "result" else 0
+        _require(
+            -1 <= value.mutates < most,
+            where,
+            f"mutates argument {value.mutates} of {most}",
+        )
+    for i, buffer in enumerate(image.buffers):
+        _require(
+            buffer.kind != kind or i in named,
+            f'buffer {i} "{buffer.name}"',
+            f"is no {kind} of the image",
+        )
+
+
+def _check_host_value(where: str, kind: str, value: HostValue, image: Image) -> None:
     _require(
         0 <= value.buffer < len(image.buffers),
         where,
         f"is buffer {value.buffer} of {len(image.buffers)}",
     )
-    kind = image.buffers[value.buffer].kind
-    _require(kind in kinds, where, f"is a {kind} buffer")
+    found = image.buffers[value.buffer].kind
+    _require(found == kind, where, f"is a {found} buffer")
     _require(all(n >= 0 for n in value.shape), where, "has a negative size")
     _require(
         len(value.shape) == len(value.strides),
         where,
         f"has {len(value.shape)} sizes and {len(value.strides)} strides",
-    )
-
-
-def _check_mutation(i: int, result: HostValue, image: Image) -> None:
-    known: tuple[Any, ...] = image.arguments
-    _require(
-        -1 <= result.mutates < len(known),
-        f"result {i}",
-        f"mutates argument {result.mutates} of {len(known)}",
     )

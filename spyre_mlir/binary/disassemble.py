@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -91,11 +91,12 @@ def _at(op: Operation) -> str:
 
 def show(value: Any) -> str:
     """A plain value of any field, in a line."""
-    special = _SHOWN.get(type(value))
+    special = _SHOWN.get(cast(type[Any], type(value)))
     if special is not None:
         return special(value)
     if isinstance(value, tuple):
-        return f"[{', '.join(map(show, value))}]"
+        items = cast(tuple[Any, ...], value)
+        return f"[{', '.join(show(item) for item in items)}]"
     return str(value)
 
 
@@ -250,5 +251,5 @@ def _json(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, Attribute | type):
         return {f.name: _json(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, tuple):
-        return [_json(item) for item in value]
+        return [_json(item) for item in cast(tuple[Any, ...], value)]
     return show_location(value) if isinstance(value, Attribute) else value

@@ -15,7 +15,15 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from types import UnionType
-from typing import Any, Literal, Protocol, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    Protocol,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from xdsl.dialects.builtin import LocationAttr, NoneAttr
 
@@ -288,6 +296,8 @@ def encoding_of(hint: Any) -> Encoding:
     arguments = get_args(hint)
     if get_origin(hint) is Literal:
         return Choice(arguments)
+    if get_origin(hint) is Annotated:
+        return Choice(arguments[1:])
     if get_origin(hint) is tuple and arguments[-1] is Ellipsis:
         return ListOf(encoding_of(arguments[0]))
     if get_origin(hint) is tuple:
@@ -297,7 +307,7 @@ def encoding_of(hint: Any) -> Encoding:
 
 def struct_of(plain: type[Any]) -> Struct:
     """The encoding of a dataclass, from its annotations."""
-    hints = get_type_hints(plain)
+    hints = get_type_hints(plain, include_extras=True)
     return Struct(
         plain, tuple((f.name, encoding_of(hints[f.name])) for f in fields(plain))
     )

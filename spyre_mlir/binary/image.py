@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Literal
+from typing import Annotated, Literal
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, CallSiteLoc, LocationAttr
 
+from spyre_mlir.algebra.access import ITEMSIZE
 from spyre_mlir.dialects import dev
 
 BufferKind = Literal["argument", "result", "temporary", "constant"]
-DType = Literal["f16", "bf16", "f32", "i32", "i64", "i1"]
-Numerics = Literal["ieee", "dl16"]
+DType = Annotated[str, *ITEMSIZE]
+"""Any string to a type checker; one of these in a file."""
+Numerics = Annotated[str, "ieee", "dl16"]
 
 
 class ImageError(ValueError):

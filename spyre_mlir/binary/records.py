@@ -12,7 +12,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Attribute
@@ -242,7 +242,7 @@ def plain_value(attr: Attribute) -> Any:
     if isinstance(attr, dev.PlainAttr):
         return attr.data
     if isinstance(attr, ArrayAttr):
-        return tuple(plain_value(a) for a in attr)
+        return tuple(plain_value(a) for a in cast(ArrayAttr[Attribute], attr))
     return dev.to_plain(attr)
 
 

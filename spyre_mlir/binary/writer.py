@@ -157,7 +157,7 @@ class LocationTable:
 
 def _location(
     location: Attribute,
-) -> tuple[int, tuple[Any, ...], tuple[Attribute, ...]]:
+) -> tuple[int, tuple[Any, ...], tuple[Any, ...]]:
     """Kind, values of its fields, and the locations among them."""
     match location:
         case NoneAttr():

@@ -16,12 +16,14 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from functools import cache
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -99,8 +101,10 @@ def generic_text(op: Operation) -> str:
 
 def _bindings() -> tuple[Any, Any, Any]:
     try:
-        from torch_mlir import ir  # type: ignore[import-not-found]
-        from torch_mlir.dialects import ext, irdl  # type: ignore[import-not-found]
+        ir, ext, irdl = (
+            import_module(f"torch_mlir.{name}")
+            for name in ("ir", "dialects.ext", "dialects.irdl")
+        )
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(INSTALL) from error
     return ir, ext, irdl
@@ -172,7 +176,7 @@ def _unmark_segments(ir: Any, root: Any) -> None:
     root.walk(remove)
 
 
-def parse(text: str, name: str) -> Operation:
+def parse(text: str, name: str) -> ModuleOp:
     """Reads and verifies IR in any form, with all dialects that we know."""
     context = Context(allow_unregistered=False)
     for dialect, factory in get_all_dialects().items():

@@ -44,7 +44,14 @@ def spyre_mlir(
     parsed = Options.parse(options)
 
     def compile_graph(graph: fx.GraphModule, inputs: Sequence[Any]) -> Compiled:
-        return CompiledGraph(graph, inputs, parsed)
+        compiled = CompiledGraph(graph, inputs, parsed)
+
+        # a plain function: wrappers of AOTAutograd keep its attributes
+        def run(arguments: list[Any]) -> tuple[Any, ...]:
+            return compiled(arguments)
+
+        run._boxed_call = True  # type: ignore[attr-defined]
+        return run
 
     training = torch.is_grad_enabled() and any(
         isinstance(x, torch.Tensor) and x.requires_grad for x in example_inputs
@@ -59,9 +66,7 @@ def spyre_mlir(
 
 
 class CompiledGraph:
-    """A graph and its programs by concrete key; boxed calling convention."""
-
-    _boxed_call = True
+    """A graph and its programs by concrete key."""
 
     def __init__(self, gm: fx.GraphModule, inputs: Sequence[Any], options: Options):
         self.gm = gm

@@ -14,9 +14,10 @@ from spyre_mlir.config import Options
 from .dtypes import TORCH
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
     from spyre_runtime.loader import Executable
     from spyre_runtime.memory import Block
-    from xdsl.dialects.builtin import ModuleOp
 
     from .execute import Executable as Callee
 
@@ -96,3 +97,18 @@ class CardSegment:
         finally:
             for block in blocks:
                 self.memory.free(block)
+
+    def blocks(self, arguments: Sequence[torch.Tensor]) -> tuple[list[int], list[int]]:
+        """Card addresses of copies of the arguments, and of memory for the results."""
+        from spyre_runtime.formats import write_host
+
+        given = []
+        for buffer, tensor in zip(self.executable.arguments, arguments, strict=True):
+            block = self.memory.allocate(buffer.bytes)
+            layout = DeviceLayout(buffer.dims)
+            write_host(self.memory, block.address, tensor.detach(), layout)
+            given.append(block.address)
+        results = [
+            self.memory.allocate(b.bytes).address for b in self.executable.results
+        ]
+        return given, results

@@ -43,7 +43,9 @@ class ConcreteGraph:
     def _bind(self, promised: Any, given: Any) -> None:
         if isinstance(promised, torch.Tensor):
             for part in ("size", "stride"):
-                pairs = zip(getattr(promised, part)(), getattr(given, part)(), strict=True)
+                pairs = zip(
+                    getattr(promised, part)(), getattr(given, part)(), strict=True
+                )
                 for symbol, number in pairs:
                     self._bind(symbol, number)
         elif isinstance(promised, SymbolicNumber):
@@ -52,7 +54,7 @@ class ConcreteGraph:
                 number = given
                 if isinstance(given, SymbolicNumber):
                     number = given.node.hint
-                self.symbols.setdefault(symbol, number)
+                self.symbols.setdefault(symbol, sympy.sympify(number))
 
     def number(self, value: Any) -> Any:
         """A number that is not symbolic."""
@@ -60,7 +62,7 @@ class ConcreteGraph:
             return value
         expr = value.node.expr
         if expr not in self._numbers:
-            found = expr.xreplace(self.symbols) if self.symbols else expr
+            found = sympy.sympify(sympy.sympify(expr).xreplace(self.symbols))
             if found.free_symbols:
                 raise DataDependent("a size", f"{expr} depends on data")
             kind = {torch.SymInt: int, torch.SymFloat: float}.get(type(value), bool)
@@ -92,7 +94,7 @@ class ConcreteGraph:
         value = node.meta.get("val")
         if not isinstance(value, SymbolicNumber):
             return self.is_number(node)
-        return not value.node.expr.free_symbols - self.symbols.keys()
+        return not sympy.sympify(value.node.expr).free_symbols - self.symbols.keys()
 
 
 def tensors_of(node: fx.Node) -> tuple[torch.Tensor, ...]:

@@ -218,7 +218,9 @@ class Emitter:
         ranks = [len(sizes) + len(e) for e in extra]
         sources_ = [affine_map(p[0], r) for p, r in zip(pieces, ranks, strict=True)]
         targets = [affine_map(p[1], r) for p, r in zip(pieces, ranks, strict=True)]
-        number = None if fill is None else spyre.number_attr(rounded(fill, dtype), dtype)
+        number = (
+            None if fill is None else spyre.number_attr(rounded(fill, dtype), dtype)
+        )
         result = tensor_type(shape, dtype)
         op = spyre.ReindexOp(sources, result, sizes, sources_, targets, extra, number)
         return self.add(op)

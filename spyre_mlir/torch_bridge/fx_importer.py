@@ -186,9 +186,7 @@ class SegmentImporter:
         self.emitter.location = location_of(node)
         row = row_of(node.target)
         assert row is not None, f"{node.target} has no row in the table"
-        return import_node(
-            self.emitter, self.graph, node, row, self.values.__getitem__
-        )
+        return import_node(self.emitter, self.graph, node, row, self.values.__getitem__)
 
     def _finish(self, outputs: Sequence[fx.Node]) -> dict[fx.Node, tuple[str, int]]:
         """Ends the block; a value that is returned twice is one result."""

@@ -149,9 +149,7 @@ def _move_views(decisions: dict[fx.Node, Decision]) -> None:
     moved: set[fx.Node] = set()
 
     def on_host(node: fx.Node) -> bool:
-        return node in moved or (
-            node in decisions and decisions[node].side == "host"
-        )
+        return node in moved or (node in decisions and decisions[node].side == "host")
 
     for node in decisions:
         row = row_of(node.target)

@@ -24,7 +24,7 @@ from spyre_mlir.diagnostics import Unsupported
 from .aten_table import key
 from .concrete import ConcreteGraph, tensors_of, user_line
 from .emit import TensorMeta
-from .execute import Executor, executor
+from .execute import executor
 from .fx_importer import Imported, SegmentImporter
 from .partition import Decision, Segment, decide, is_mutation, promised, segment
 from .report import FallbackWarning, HostOp, Report, record
@@ -114,7 +114,9 @@ class Program:
             folder = Path(self.options.dump)
             folder.mkdir(parents=True, exist_ok=True)
             count = len(list(folder.glob("segment_*.mlir")))
-            (folder / f"segment_{count:03}.mlir").write_text(f"{imported.module}\n")
+            (folder / f"segment_{count:03}.mlir").write_text(
+                str(imported.module) + "\n", encoding="utf-8"
+            )
 
     def _card_step(
         self, imported: Imported, outputs: Sequence[fx.Node], restrided: set[fx.Node]

@@ -42,9 +42,7 @@ def linear_expr(coefficients: Sequence[int], offset: int) -> AffineExpr:
 
 
 @_shared
-def linear_map(
-    rows: tuple[tuple[Coefficients, int], ...], dims: int
-) -> AffineMapAttr:
+def linear_map(rows: tuple[tuple[Coefficients, int], ...], dims: int) -> AffineMapAttr:
     """One linear result per row of coefficients and offset."""
     return AffineMapAttr(AffineMap(dims, 0, tuple(linear_expr(*r) for r in rows)))
 

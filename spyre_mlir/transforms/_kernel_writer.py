@@ -315,9 +315,7 @@ class KernelWriter:
         self, access: Access, axes: Sequence[Axis], kept: Sequence[int]
     ) -> SSAValue:
         found = self.skew(access, axes, kept)
-        subscripts = [
-            ktdp.Subscript((shared.linear_expr(*row),)) for row in found.rows
-        ]
+        subscripts = [ktdp.Subscript((shared.linear_expr(*row),)) for row in found.rows]
         return self.indirect_tile(found.view, subscripts, axes, kept)
 
     def indirect_tile(

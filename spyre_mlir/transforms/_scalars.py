@@ -47,9 +47,7 @@ class UnknownScalar(ValueError):
 
 @cache
 def _classes() -> dict[str, type[Operation]]:
-    return {
-        op.name: op for op in (*arith.Arith.operations, *math.Math.operations)
-    }
+    return {op.name: op for op in (*arith.Arith.operations, *math.Math.operations)}
 
 
 @cache
@@ -239,9 +237,7 @@ class StepReader:
             value = op.value
             if not isinstance(value, FloatAttr | IntegerAttr):
                 raise UnknownScalar(f"constant {value} is no number")
-            return Step(
-                "constant", (), dtype_name(op.result.type), (number_of(value),)
-            )
+            return Step("constant", (), dtype_name(op.result.type), (number_of(value),))
         dtype = dtype_name(op.results[0].type)
         if (axis := index_axis(op)) is not None:
             return Step("index", (), dtype, (axis[0],))

@@ -61,9 +61,7 @@ class Place:
         terms = dict(self.terms)
         for value, step in other.terms.items():
             terms[value] = terms.get(value, 0) + step
-        return Place(
-            self.constant + other.constant, terms, [*self.turns, *other.turns]
-        )
+        return Place(self.constant + other.constant, terms, [*self.turns, *other.turns])
 
     def __mul__(self, factor: int) -> Place:
         return Place(
@@ -377,7 +375,9 @@ class StagedReader:
         named = [self.symbols[v] for v in place.terms if v in self.symbols]
         steps = [s for v, s in place.terms.items() if v in self.symbols]
         if steps != ([1] if space == "dram" else []):
-            raise not_staged(view, "a base in DRAM counts from one argument, in LX none")
+            raise not_staged(
+                view, "a base in DRAM counts from one argument, in LX none"
+            )
         item = access.itemsize
         access = replace(
             access,

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, linalg, scf, tensor
-
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr
@@ -206,7 +205,9 @@ class _Reader:
         if not isinstance(load, ktdp.LoadOp) or load.tile is not self.store.tile:
             raise not_staged(op, "its second arm loads the tile that is stored to")
         compare = op.cond.owner
-        is_equal = isinstance(compare, arith.CmpiOp) and not compare.predicate.value.data
+        is_equal = (
+            isinstance(compare, arith.CmpiOp) and not compare.predicate.value.data
+        )
         if not is_equal:
             raise not_staged(op, "its condition is arith.cmpi eq")
         assert isinstance(compare, arith.CmpiOp)
@@ -293,5 +294,3 @@ class _Reader:
         if last != len(reader.number) - 1:
             return (*steps, Step("identity", (last,), dtype_name(value.type)))
         return steps
-
-

@@ -184,7 +184,9 @@ class _Walk:
         axes = [self.reader.axis(e, store) for e in source.extents]
         spaces = source.access.space, target.access.space
         if spaces == ("dram", "dram"):
-            raise not_staged(store, "data goes from DRAM to DRAM through the scratchpad")
+            raise not_staged(
+                store, "data goes from DRAM to DRAM through the scratchpad"
+            )
         if spaces == ("lx", "lx"):
             record = dev.ShuffleOp(axes, source.access, target.access)
             return "sfp", Compute(record, [load])

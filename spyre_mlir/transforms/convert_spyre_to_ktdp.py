@@ -253,9 +253,7 @@ class _Compute:
         return [
             a
             for a in range(self.rank)
-            if read.strides[a]
-            or read.stick[a]
-            or (place == 0 and a in self.folded)
+            if read.strides[a] or read.stick[a] or (place == 0 and a in self.folded)
         ]
 
     # ---- what the result starts from

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
-Gives each returned value an operation of its own: an argument, a call's result or a
-value that is returned twice is copied.
+Gives each returned value an operation of its own: an argument, or a value that is
+returned twice, is copied. (The result of a call has one inside the function.)
 
     func.return %arg, %1, %1
 becomes
@@ -9,7 +9,7 @@ becomes
     %3 = spyre.reindex %1 {identity}
     func.return %2, %1, %3
 
-Runs before the planners: results lie in memory that the caller gives.
+Runs after the last rewrite: results lie in memory that the caller gives.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class CopyResultsPass(ModulePass):
             seen: set[SSAValue] = set()
             for index, value in enumerate(last.operands):
                 owner = value.owner
-                if value in seen or not isinstance(owner, spyre.SpyreOp):
+                made = isinstance(owner, spyre.SpyreOp | func.CallOp)
+                if value in seen or not made:
                     last.operands[index] = _copy(value, last)
                 seen.add(value)
 
@@ -47,7 +48,7 @@ class CopyResultsPass(ModulePass):
 def _copy(value: SSAValue, before: Operation) -> SSAValue:
     shape = tuple(spyre.tensor_of(value).get_shape())
     identity = AffineMap.identity(len(shape))
-    type_ = spyre.with_layout(spyre.tensor_of(value), None)
+    type_ = spyre.tensor_of(value)
     op = spyre.ReindexOp([value], type_, shape, [identity], [identity])
     op.location = before.location
     Rewriter.insert_op(op, InsertPoint.before(before))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from xdsl.dialects.builtin import (
@@ -41,7 +42,11 @@ def ordered(
 
 
 ROWS = (Axis(64, 0, 32, 0, 8), Axis.whole(128))
-ROW_MAJOR = {"strides": (64, 0), "stick": (0, 1), "stick_stride": 4096}
+ROW_MAJOR: dict[str, Any] = {
+    "strides": (64, 0),
+    "stick": (0, 1),
+    "stick_stride": 4096,
+}
 DRAM = Access("dram", "f16", 0, **ROW_MAJOR, symbol=0, digit_strides=(4096, 0))
 STAGE = Access("lx", "f16", 0, **ROW_MAJOR, depth=2, stage_bytes=8192, stage_levels=1)
 FLAT = Access("lx", "f32", 16384, (0, 0), (1, 0), 32)
@@ -104,6 +109,7 @@ def sample_image() -> Image:
         Buffer("c", "constant", "i64", (3,), (0, 0), 128),
         Buffer("none", "argument", "i1", (0, 5), (1, 0, 1), 0),
         Buffer("s", "argument", "f32", (), (-1, -1), 128),
+        Buffer("z", "result", "f16", (64, 128), (0, 1, 1), 16384),
     )
     relocated = tuple(line(30 + i, "layer.py") for i in range(7))
     calls = (
@@ -118,7 +124,7 @@ def sample_image() -> Image:
     )
     results = (
         HostValue(1, "f16", (64, 128), (1, 64)),
-        HostValue(0, "f16", (64, 128), (128, 1), 0),
+        HostValue(6, "f16", (64, 128), (128, 1), 0),
     )
     return Image(
         programs=(sample_program(), empty),

@@ -13,7 +13,7 @@ from spyre_mlir.dialects import dev
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "image-format.md"
 
-SAMPLE = {1: "c5109115a441fe01"}
+SAMPLE = {1: "85d8e6d9874be6c2"}
 """Version of the format, and the digest of the sample image in it."""
 
 

@@ -120,5 +120,5 @@ def test_the_tool_needs_no_torch(file: str) -> None:
 def test_disassembly_names_every_part(image: Image) -> None:
     text = disassemble(image)
     assert "buffer 2: t: temporary at 128, 16512 bytes, 64x128 f16" in text
-    assert "result 1: 64x128 f16 strides [128, 1] in buffer 0, into argument 0" in text
+    assert "result 1: 64x128 f16 strides [128, 1] in buffer 6, into argument 0" in text
     assert "call 1: k0(t+128, y+256)  ; main.py:41" in text

@@ -26,9 +26,10 @@ from xdsl.dialects.builtin import (
     StringAttr,
 )
 
-from spyre_mlir.algebra.access import Access, Axis, Step, Sync
+from spyre_mlir.algebra.access import Access, Axis, Space, Step, Sync
 from spyre_mlir.algebra.layout import DeviceLayout
 from spyre_mlir.binary import Buffer, Call, HostValue, Image, ImageError, read, write
+from spyre_mlir.binary.image import BufferKind
 from spyre_mlir.dialects import dev
 from spyre_mlir.target.opfuncs import OPFUNCS
 
@@ -80,7 +81,8 @@ def axes(draw: st.DrawFn, depth: int) -> tuple[Axis, ...]:
 
 @st.composite
 def accesses(draw: st.DrawFn, rank: int, depth: int) -> Access:
-    space = draw(st.sampled_from(["dram", "lx"]))
+    spaces: tuple[Space, ...] = ("dram", "lx")
+    space = draw(st.sampled_from(spaces))
     return Access(
         space=space,
         dtype=draw(DTYPES),
@@ -150,7 +152,8 @@ def buffers(draw: st.DrawFn) -> Buffer:
     shape = tuple(draw(st.lists(st.integers(0, 200), max_size=4)))
     layout = DeviceLayout.default(len(shape))
     size = layout.bytes(shape, 8) + draw(st.integers(0, 1000))
-    kind = draw(st.sampled_from(["argument", "result"]))
+    kinds: tuple[BufferKind, ...] = ("argument", "result")
+    kind = draw(st.sampled_from(kinds))
     return Buffer(draw(WORDS), kind, draw(DTYPES), shape, layout.dims, size)
 
 

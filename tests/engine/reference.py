@@ -6,6 +6,7 @@ element at a time, by `Access.element` alone.
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 from math import prod
 
@@ -17,6 +18,12 @@ from spyre_mlir.target.opfuncs import OPFUNCS
 from spyre_runtime.engine.codec import COMPUTE, STORAGE
 from spyre_runtime.engine.records import Record, decode
 from spyre_runtime.engine.walk import walk
+
+
+@cache
+def elements(access: Access, extents: tuple[int, ...]) -> torch.Tensor:
+    every = product(*(range(e) for e in extents))
+    return torch.tensor([access.element(c) for c in every], dtype=torch.int64)
 
 
 class Reference:
@@ -54,11 +61,10 @@ class Reference:
         return byte + (self.symbols[access.symbol] if access.space == "dram" else 0)
 
     def indices(self, access: Access, core: int, digits, extents) -> torch.Tensor:
-        found = [
-            self.bytes_of(access, core, digits, c) // access.itemsize
-            for c in product(*(range(e) for e in extents))
-        ]
-        return torch.tensor(found, dtype=torch.int64)
+        first = self.bytes_of(access, core, digits, [0] * len(extents))
+        origin = access.element([0] * len(extents))
+        inside = elements(access, tuple(extents)) - origin
+        return first // access.itemsize + inside
 
     def flat(self, access: Access, core: int) -> torch.Tensor:
         raw = self.memory if access.space == "dram" else self.lx[core]

@@ -3,161 +3,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
-from xdsl.context import Context
-from xdsl.dialects import affine, arith, func, linalg, math, scf, tensor
-from xdsl.dialects.builtin import Builtin, ModuleOp
-from xdsl.parser import Parser
 
 from spyre_mlir.algebra.layout import DeviceLayout
 from spyre_mlir.dialects.ktdp import Ktdp
-from spyre_mlir.dialects.spyre import Spyre
 from spyre_mlir.dialects.spyreop import SpyreOp
-from spyre_mlir.interpreters.ktdp import (
-    DeadlockError,
-    KernelError,
-    interpreted_ops,
-    run_kernel,
+from spyre_mlir.interpreters.ktdp import KernelError, interpreted_ops, run_kernel
+
+from .kernels import (
+    DRAM,
+    LX,
+    access,
+    box,
+    device_places,
+    dram_of,
+    generic,
+    identity,
+    kernel,
+    parse,
+    read,
+    run_unary,
+    tile,
+    unary_module,
+    view,
 )
-
-DIALECTS = (
-    Builtin,
-    affine.Affine,
-    arith.Arith,
-    func.Func,
-    linalg.Linalg,
-    math.Math,
-    scf.Scf,
-    tensor.Tensor,
-    Ktdp,
-    Spyre,
-    SpyreOp,
-)
-DRAM = "#ktdp.memory_space<global>"
-LX = "#ktdp.memory_space<ct_local>"
-
-
-def parse(text: str) -> ModuleOp:
-    context = Context()
-    for dialect in DIALECTS:
-        context.load_dialect(dialect)
-    module = Parser(context, text).parse_module()
-    module.verify()
-    return module
-
-
-def box(*extents: int | str) -> str:
-    """The affine_set of a box; a name is the next symbol."""
-    dims = ", ".join(f"d{i}" for i in range(len(extents)))
-    names = [e for e in extents if isinstance(e, str)]
-    symbols = f"[{', '.join(names)}]" if names else ""
-    rules = ", ".join(f"d{i} >= 0, -d{i} + {e} - 1 >= 0" for i, e in enumerate(extents))
-    return f"affine_set<({dims}){symbols} : ({rules})>"
-
-
-def identity(rank: int) -> str:
-    dims = ", ".join(f"d{i}" for i in range(rank))
-    return f"affine_map<({dims}) -> ({dims})>"
-
-
-def view(
-    name: str,
-    base: str,
-    shape: Sequence[int],
-    dtype: str,
-    space: str = DRAM,
-    strides: Sequence[int] | None = None,
-    layout: DeviceLayout | None = None,
-    coordinates: str | None = None,
-) -> str:
-    """A construct_memory_view line."""
-    type_ = "x".join([*map(str, shape), dtype])
-    if layout is not None:
-        dims = ", ".join(map(str, layout.dims))
-        type_ += f", #spyre.layout<array<i64: {dims}>>"
-    if strides is None:
-        strides = list(torch.empty(tuple(shape), device="meta").stride())
-    return (
-        f"%{name} = ktdp.construct_memory_view %{base}, sizes: {list(shape)}, "
-        f"strides: {list(strides)} {{coordinate_set = {coordinates or box(*shape)}, "
-        f"memory_space = {space}}} : memref<{type_}>\n"
-    )
-
-
-def tile(
-    name: str, view_type: str, at: str, shape: Sequence[int], symbols: str = ""
-) -> str:
-    """A construct_access_tile line; `at` is `view[...]`."""
-    extents = "x".join([*map(str, shape), "index"])
-    return (
-        f"%{name} = ktdp.construct_access_tile %{at} {symbols} "
-        f"{{access_tile_set = {box(*shape)}, access_tile_order = "
-        f"{identity(len(shape))}}} : {view_type} -> !ktdp.access_tile<{extents}>\n"
-    )
-
-
-def kernel(body: str, arguments: int = 3, grid: Sequence[int] = (1,)) -> ModuleOp:
-    given = ", ".join(f"%a{i}: index" for i in range(arguments))
-    return parse(
-        f"func.func @k({given}) attributes {{grid = {list(grid)}}} {{\n"
-        f"%c0 = arith.constant 0 : index\n{body}\nfunc.return\n}}\n"
-    )
-
-
-def dram_of(*tensors: Tensor, extra: int = 0) -> tuple[Tensor, list[int]]:
-    """Bytes that hold the tensors back to back, and their element bases."""
-    data = torch.cat([t.contiguous().reshape(-1).view(torch.uint8) for t in tensors])
-    bases: list[int] = []
-    offset = 0
-    for value in tensors:
-        bases.append(offset // value.element_size())
-        offset += value.numel() * value.element_size()
-    return torch.cat([data, torch.zeros(extra, dtype=torch.uint8)]), bases
-
-
-def read(dram: Tensor, base: int, like: Tensor) -> Tensor:
-    flat = dram.view(like.dtype)[base : base + like.numel()]
-    return flat.reshape(like.shape)
-
-
-def unary_module(shape: str, body: str, result: str | None = None) -> ModuleOp:
-    """A one-core kernel: load argument 0, `body` from %x to %y, store argument 1."""
-    source = [int(s) for s in shape.split("x")[:-1]]
-    target = result or shape
-    goal = [int(s) for s in target.split("x")[:-1]]
-    zeros = ", ".join(["%c0"] * len(source))
-    goal_zeros = ", ".join(["%c0"] * len(goal))
-    element, goal_element = shape.split("x")[-1], target.split("x")[-1]
-    return kernel(
-        view("v", "a0", source, element)
-        + tile("t", f"memref<{shape}>", f"v[{zeros}]", source)
-        + f"%x = ktdp.load %t : {access(source)} -> tensor<{shape}>\n"
-        + body
-        + view("w", "a1", goal, goal_element)
-        + tile("u", f"memref<{target}>", f"w[{goal_zeros}]", goal)
-        + f"ktdp.store %y, %u : tensor<{target}>, {access(goal)}\n",
-        arguments=2,
-    )
-
-
-def access(shape: Sequence[int]) -> str:
-    return "!ktdp.access_tile<" + "x".join([*map(str, shape), "index"]) + ">"
-
-
-def run_unary(module: ModuleOp, x: Tensor, like: Tensor) -> Tensor:
-    dram, bases = dram_of(x.to(torch.int16) if x.dtype == torch.bool else x)
-    start = -(-dram.numel() // 128) * 128
-    dram = torch.cat([dram, torch.zeros(start + like.nbytes, dtype=torch.uint8)])
-    out = start // like.element_size()
-    run_kernel(module, [bases[0], out], dram)
-    return read(dram, out, like)
-
 
 # whole kernels
 
@@ -299,21 +171,6 @@ def test_clamped_tiles_of_a_sticked_tensor_go_through_the_scratchpad() -> None:
     assert not out[padding].any()
 
 
-def device_places(layout: DeviceLayout, shape: Sequence[int], eps: int) -> Tensor:
-    """The published formula: where each host element lies, in device elements."""
-    strides = layout.dim_strides(shape, eps)
-    total = torch.zeros((), dtype=torch.int64)
-    for dim, size in enumerate(shape):
-        i = torch.arange(size).reshape(
-            [-1 if d == dim else 1 for d in range(len(shape))]
-        )
-        if dim == layout.stick_dim:
-            total = total + i // eps * strides[dim] + i % eps
-        else:
-            total = total + i * strides[dim]
-    return total.expand(tuple(shape))
-
-
 SIZES = st.sampled_from([1, 2, 3, 31, 32, 63, 64, 65, 127, 128, 129])
 
 
@@ -404,18 +261,6 @@ def test_scratchpads_start_as_nan() -> None:
 
 
 # linalg
-
-
-def generic(
-    maps: Sequence[str], iterators: str, ins: str, outs: str, body: str, result: str
-) -> str:
-    listed = ", ".join(f"affine_map<{m}>" for m in maps)
-    kinds = {"p": '"parallel"', "r": '"reduction"'}
-    types = ", ".join(kinds[i] for i in iterators)
-    return (
-        f"%y = linalg.generic {{indexing_maps = [{listed}], iterator_types = "
-        f"[{types}]}} ins({ins}) outs({outs}) {{\n{body}\n}} -> {result}\n"
-    )
 
 
 def test_a_sum_of_halves_accumulates_in_f32() -> None:
@@ -609,194 +454,7 @@ def test_another_cores_scratchpad_is_read_by_its_number() -> None:
     assert dram.view(torch.int32).tolist() == [0, 0]
 
 
-# exchange
-
-
-def exchange(
-    deliver: str,
-    result: str,
-    producers: str = "(i)[g] : (i - 4 * g >= 0, -i + 4 * g + 3 >= 0)",
-    partial: str = "2x4xf32",
-    groups: int = 2,
-    loop: bool = False,
-) -> ModuleOp:
-    """Eight cores contribute rows of argument 0; what each receives: argument 1."""
-    rows, columns = (int(s) for s in partial.split("x")[:2])
-    out_rows, out_columns = (int(s) for s in result.split("x")[:2])
-    source = f"{8 * rows}x{columns}xf32"
-    target = f"{8 * out_rows}x{out_columns}xf32"
-    future = (
-        f"!ktdp.tile_future<(tensor<{partial}>), groups = "
-        f"affine_set<(g) : (g >= 0, -g + {groups - 1} >= 0)>>"
-    )
-    core = (
-        f"%f = ktdp.inter_tile_produce producer_tiles_per_group = "
-        f"affine_set<{producers}> -> {future} {{\n^bb0(%g: index):\n"
-        f"ktdp.yield_partial %x : tensor<{partial}>\n}}\n"
-        + deliver.replace("FUTURE", future)
-        + f"ktdp.store %r, %u : tensor<{result}>, {access((out_rows, out_columns))}\n"
-    )
-    if loop:
-        core = (
-            "%c1 = arith.constant 1 : index\n%c3 = arith.constant 3 : index\n"
-            f"scf.for %it = %c0 to %c3 step %c1 {{\n{core}}}\n"
-        )
-    return kernel(
-        "%id = ktdp.get_compute_tile_id : index\n"
-        + view("v", "a0", (8 * rows, columns), "f32")
-        + tile("t", f"memref<{source}>", f"v[%id * {rows}, %c0]", (rows, columns))
-        + f"%x = ktdp.load %t : {access((rows, columns))} -> tensor<{partial}>\n"
-        + view("w", "a1", (8 * out_rows, out_columns), "f32")
-        + tile(
-            "u",
-            f"memref<{target}>",
-            f"w[%id * {out_rows}, %c0]",
-            (out_rows, out_columns),
-        )
-        + core,
-        arguments=2,
-        grid=(8,),
-    )
-
-
-def run_exchange(module: ModuleOp, x: Tensor, rows: int, columns: int) -> Tensor:
-    """Per core: what it received."""
-    out = torch.zeros(8 * rows, columns)
-    dram, bases = dram_of(x, out)
-    run_kernel(module, bases, dram)
-    return read(dram, bases[1], out).reshape(8, rows, columns)
-
-
-ALL = "affine_set<(i)[g] : (i - 4 * g >= 0, -i + 4 * g + 3 >= 0)>"
-FIRST = "(i)[g] : (i - 4 * g == 0)"
-COMBINER = (
-    "{\n^bb0(%a: tensor<2x4xf32>, %b: tensor<2x4xf32>):\n"
-    "%s = arith.addf %a, %b : tensor<2x4xf32>\n"
-    "ktdp.yield_reduced %s : tensor<2x4xf32>\n}\n"
-)
-ZERO = "%zero = arith.constant dense<0.0> : tensor<2x4xf32>\n"
-
-
-@pytest.mark.parametrize("loop", [False, True])
-def test_reduce_gives_every_consumer_its_groups_sum(loop: bool) -> None:
-    module = exchange(
-        f"{ZERO}%r = ktdp.inter_tile_reduce(%f) consumer_tiles_per_group = {ALL}, "
-        f"identity(%zero : tensor<2x4xf32>) : FUTURE -> tensor<2x4xf32> {COMBINER}",
-        "2x4xf32",
-        loop=loop,
-    )
-    x = torch.randn(16, 4)
-    got = run_exchange(module, x, 2, 4)
-    want = x.reshape(2, 4, 2, 4).sum(1)
-    torch.testing.assert_close(got, want.repeat_interleave(4, 0))
-
-
-def test_a_tile_that_is_no_consumer_receives_nothing() -> None:
-    module = exchange(
-        f"{ZERO}%r = ktdp.inter_tile_reduce(%f) consumer_tiles_per_group = "
-        f"affine_set<{FIRST}>, identity(%zero : tensor<2x4xf32>) : FUTURE -> "
-        f"tensor<2x4xf32> {COMBINER}",
-        "2x4xf32",
-    )
-    got = run_exchange(module, torch.randn(16, 4), 2, 4)
-    assert [bool(core.isnan().all()) for core in got] == [i % 4 != 0 for i in range(8)]
-
-
-def test_consume_broadcasts_from_one_producer() -> None:
-    module = exchange(
-        f"%r = ktdp.inter_tile_consume(%f) consumer_tiles_per_group = {ALL} "
-        ": FUTURE -> tensor<2x4xf32>\n",
-        "2x4xf32",
-        producers=FIRST,
-    )
-    x = torch.randn(16, 4)
-    got = run_exchange(module, x, 2, 4)
-    assert torch.equal(got, x.reshape(8, 2, 4)[[0, 0, 0, 0, 4, 4, 4, 4]])
-
-
-def test_consume_routes_along_a_dependency() -> None:
-    module = exchange(
-        f"%r = ktdp.inter_tile_consume(%f) consumer_tiles_per_group = {ALL}, "
-        "producer_dependency_per_consumer = affine_set<(p)[c, g] : "
-        "(p + c - 8 * g - 3 == 0)> : FUTURE -> tensor<2x4xf32>\n",
-        "2x4xf32",
-    )
-    x = torch.randn(16, 4)
-    got = run_exchange(module, x, 2, 4)
-    assert torch.equal(got, x.reshape(8, 2, 4)[[3, 2, 1, 0, 7, 6, 5, 4]])
-
-
-def test_gather_counts_like_an_odometer() -> None:
-    module = exchange(
-        f"%r = ktdp.inter_tile_gather(%f) consumer_tiles_per_group = {ALL}, "
-        "gather_dimensions = [0, 1] : FUTURE -> tensor<4x8xf32>\n",
-        "4x8xf32",
-    )
-    x = torch.randn(16, 4)
-    got = run_exchange(module, x, 4, 8)
-    p = x.reshape(8, 2, 4)
-    want = torch.cat([torch.cat([p[0], p[1]], 1), torch.cat([p[2], p[3]], 1)])
-    assert torch.equal(got[3], want)
-
-
-def test_scatter_hands_out_slices() -> None:
-    module = exchange(
-        f"%r = ktdp.inter_tile_scatter(%f) consumer_tiles_per_group = {ALL}, "
-        "scatter_dimensions = [0, 1] : FUTURE -> tensor<1x2xf32>\n",
-        "1x2xf32",
-        producers=FIRST,
-    )
-    x = torch.randn(16, 4)
-    got = run_exchange(module, x, 1, 2)
-    p = x.reshape(8, 2, 4)
-    assert torch.equal(got[6], p[4][1:2, :2])
-
-
-def test_reduce_scatter_hands_out_slices_of_the_sum() -> None:
-    module = exchange(
-        f"{ZERO}%r = ktdp.inter_tile_reduce_scatter(%f) consumer_tiles_per_group = "
-        f"{ALL}, scatter_dimensions = [1], identity(%zero : tensor<2x4xf32>) : "
-        f"FUTURE -> tensor<2x1xf32> {COMBINER}",
-        "2x1xf32",
-    )
-    x = torch.randn(16, 4)
-    got = run_exchange(module, x, 2, 1)
-    want = x.reshape(2, 4, 2, 4).sum(1)
-    torch.testing.assert_close(got[5], want[1][:, 1:2])
-
-
-def test_all_to_all_swaps_what_is_split() -> None:
-    module = exchange(
-        f"%r = ktdp.inter_tile_all_to_all(%f) consumer_tiles_per_group = {ALL}, "
-        "split_dimensions = [1], concat_dimensions = [0] : FUTURE -> "
-        "tensor<8x1xf32>\n",
-        "8x1xf32",
-    )
-    x = torch.randn(16, 4)
-    got = run_exchange(module, x, 8, 1)
-    assert torch.equal(got[2], x[:8, 2:3])
-
-
 # errors
-
-
-def test_a_producer_that_never_comes_is_a_deadlock() -> None:
-    """Core 0 skips the production that core 1 waits for."""
-    both = "affine_set<(i)[g] : (i >= 0, -i + 1 >= 0)>"
-    future = "!ktdp.tile_future<(tensor<1xf32>), groups = affine_set<(g) : (g == 0)>>"
-    module = kernel(
-        "%id = ktdp.get_compute_tile_id : index\n"
-        "%x = arith.constant dense<1.0> : tensor<1xf32>\n"
-        "%go = arith.cmpi eq, %id, %a0 : index\nscf.if %go {\n"
-        f"%f = ktdp.inter_tile_produce producer_tiles_per_group = {both} -> {future} "
-        "{\n^bb0(%g: index):\nktdp.yield_partial %x : tensor<1xf32>\n}\n"
-        f"%r = ktdp.inter_tile_gather(%f) consumer_tiles_per_group = {both}, "
-        f"gather_dimensions = [0] : {future} -> tensor<2xf32>\n}}\n",
-        arguments=1,
-        grid=(2,),
-    )
-    with pytest.raises(DeadlockError, match=r"core 1 waits for \[0\] in .*gather %r"):
-        run_kernel(module, [1], torch.zeros(4, dtype=torch.uint8))
 
 
 @pytest.mark.parametrize(
@@ -815,6 +473,23 @@ def test_out_of_bounds_names_the_op(row: int, base: int, message: str) -> None:
     )
     with pytest.raises(KernelError, match=message):
         run_kernel(module, [base, row], torch.zeros(8, dtype=torch.uint8))
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [(7, "no multiple of its granularity 3"), (303, "exceeds its upperbound 300")],
+)
+def test_a_launch_argument_keeps_its_type(value: int, message: str) -> None:
+    type_ = "!ktdp.runtime_arg<index, granularity=3, upperbound=300>"
+    module = parse(
+        f"func.func @k(%n: {type_}) attributes {{grid = [1]}} {{\n"
+        f"%v = ktdp.runtime_arg_extract value from %n : {type_} -> index\n"
+        "func.return\n}\n"
+    )
+    dram = torch.zeros(2, dtype=torch.uint8)
+    run_kernel(module, [300], dram)
+    with pytest.raises(KernelError, match=message):
+        run_kernel(module, [value], dram)
 
 
 def test_an_intrinsic_without_published_meaning_is_refused() -> None:

@@ -7,6 +7,8 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from xdsl.context import Context
+from xdsl.dialects import get_all_dialects
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ParseError, VerifyException
 
@@ -14,6 +16,7 @@ from spyre_mlir.algebra.access import Access, Axis
 from spyre_mlir.dialects import dev
 from spyre_mlir.dialects.irdl_export import export_dialects, exported_traits
 from spyre_mlir.dialects.spyre import Spyre
+from spyre_mlir.pipelines import PIPELINES, run_pipeline
 from spyre_mlir.tools.mlir_check import (
     SEPARATOR,
     MlirError,
@@ -265,3 +268,42 @@ def test_traits_that_mlir_must_know() -> None:
 def test_generic_text_has_no_properties() -> None:
     text = generic_text(ModuleOp([]))
     assert "<{" not in text and text.startswith('"builtin.module"()')
+
+
+@needs_mlir
+def test_ir_is_accepted_after_every_pass() -> None:
+    module = parse(
+        """
+        func.func @main(%a: tensor<64x128xf16>, %b: tensor<96x128xf16>,
+            %c: tensor<96xf16>) -> tensor<64x96xf16> {
+          %0 = spyre.matmul %a, %b {
+              lhs_map = affine_map<(m, n, k) -> (m, k)>,
+              rhs_map = affine_map<(m, n, k) -> (n, k)>,
+              result_map = affine_map<(m, n, k) -> (m, n)>}
+              : tensor<64x128xf16>, tensor<96x128xf16> -> tensor<64x96xf32>
+          %1 = spyre.map %0, %c {maps = [affine_map<(d0, d1) -> (d0, d1)>,
+              affine_map<(d0, d1) -> (d1)>]}
+              : (tensor<64x96xf32>, tensor<96xf16>) -> tensor<64x96xf16> {
+          ^bb0(%x: f32, %y: f16):
+            %z = spyre.fn "cast"(%x) : (f32) -> f16
+            %s = spyre.fn "add"(%z, %y) : (f16, f16) -> f16
+            spyre.yield %s : f16
+          }
+          func.return %1 : tensor<64x96xf16>
+        }
+        """,
+        "linear.mlir",
+    )
+    context = Context()
+    for name, factory in get_all_dialects().items():
+        context.register_dialect(name, factory)
+    context.load_dialect(Spyre)
+    context.load_dialect(dev.Dev)
+    accepted: list[str] = []
+
+    def check(name: str, module: ModuleOp) -> None:
+        verify_op_with_mlir(module)
+        accepted.append(name)
+
+    run_pipeline(module, context, after=check)
+    assert accepted == list(PIPELINES["compile"])

@@ -72,7 +72,7 @@ class Engine:
             scratch = Scratch()
             codec = _codec(numerics, scratch)
             self.machine = Machine(memory, cores, lx_bytes, codec, scratch)
-        self._binder = Binder(self.machine)
+        self.binder = Binder(self.machine)
         self._bound: OrderedDict[dev.ProgramOp, _Bound] = OrderedDict()
 
     @property
@@ -94,7 +94,7 @@ class Engine:
                     f'program "{program.sym_name.data}" has '
                     f"{program.symbols.value.data} symbols, not {len(symbols)}"
                 )
-            bound = self._bound[program] = _Bound(self._binder.bind(decode(program)))
+            bound = self._bound[program] = _Bound(self.binder.bind(decode(program)))
         self._bound.move_to_end(program)
         runs = bound.calls.get(symbols)
         if runs is None:

@@ -21,7 +21,7 @@ from .codec import COMPUTE, Run
 from .errors import AddressError, CardError, GatherIndexError, describe
 from .moves import block_views, load_block
 from .pieces import Block
-from .site import Bound, Located, Runs, Site
+from .site import Bound, Located, Runs, Site, give, site_of
 
 
 @register_impls
@@ -30,14 +30,14 @@ class GatherFunctions(InterpreterFunctions):
     def bind_gather(
         self, interpreter: Interpreter, op: dev.GatherOp, args: PythonValues
     ) -> PythonValues:
-        (site,) = args
+        site = site_of(interpreter)
         gather = _Gather(
             site,
             op.index_stride.value.data,
             op.index_stick.value.data,
             op.limit.value.data,
         )
-        return (gather.bind(),)
+        return give(interpreter, gather.bind())
 
 
 class _Gather:

@@ -42,10 +42,27 @@ class Strided:
             low, high = low + min(0, step), high + max(0, step)
         return low, high + self.itemsize
 
-    def squeezed(self, keep: Sequence[bool]) -> Strided:
-        shape = tuple(n for n, k in zip(self.shape, keep, strict=True) if k)
-        strides = tuple(s for s, k in zip(self.strides, keep, strict=True) if k)
-        return Strided(shape, strides, self.start, self.itemsize)
+    def upright(self) -> tuple[Strided, frozenset[int]]:
+        """The same places with strides of at least 0, and the dimensions turned."""
+        turned = frozenset(
+            d
+            for d, (n, s) in enumerate(zip(self.shape, self.strides, strict=True))
+            if s < 0 and n > 1
+        )
+        start = self.start + self.itemsize * sum(
+            (self.shape[d] - 1) * self.strides[d] for d in turned
+        )
+        strides = tuple(abs(s) for s in self.strides)
+        return Strided(self.shape, strides, start, self.itemsize), turned
+
+    def last_of(self, keep: Sequence[bool]) -> Strided:
+        """Only the last place along the dimensions that are not kept."""
+        dims = list(zip(self.shape, self.strides, keep, strict=True))
+        skipped = sum((n - 1) * s for n, s, k in dims if not k)
+        shape = tuple(n for n, _, k in dims if k)
+        strides = tuple(s for _, s, k in dims if k)
+        start = self.start + skipped * self.itemsize
+        return Strided(shape, strides, start, self.itemsize)
 
 
 class Machine:

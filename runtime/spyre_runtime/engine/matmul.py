@@ -29,7 +29,7 @@ from .codec import COMPUTE, Run, is_native
 from .errors import CardError, describe
 from .moves import block_views
 from .pieces import Block, split
-from .site import Runs, Site
+from .site import Runs, Site, give, site_of
 
 OPERAND_ELEMENTS = 1 << 20
 """Largest converted operand: it is used while the host's cache holds it."""
@@ -46,8 +46,8 @@ class MatmulFunctions(InterpreterFunctions):
     def bind_matmul(
         self, interpreter: Interpreter, op: dev.MatmulOp, args: PythonValues
     ) -> PythonValues:
-        (site,) = args
-        return (_Binder(site, op.roles.data).bind(),)
+        site = site_of(interpreter)
+        return give(interpreter, _Binder(site, op.roles.data).bind())
 
 
 def digit_roles(grid: Sequence[int], lhs: int, rhs: int) -> str:

@@ -27,7 +27,7 @@ from .errors import CardError, describe
 from .machine import Machine, Strided, linear_view
 from .pieces import Block
 from .records import Record
-from .site import Bound, Located, Runs, Site
+from .site import Bound, Located, Runs, Site, give, site_of
 
 WORD = torch.int64
 """Whole sticks move as words of this type."""
@@ -39,22 +39,33 @@ class MoveFunctions(InterpreterFunctions):
     def bind_transfer(
         self, interpreter: Interpreter, op: dev.TransferOp, args: PythonValues
     ) -> PythonValues:
-        (site,) = args
-        return (_transfer(site),)
+        site = site_of(interpreter)
+        return give(interpreter, _transfer(site))
 
     @impl(dev.ShuffleOp)
     def bind_shuffle(
         self, interpreter: Interpreter, op: dev.ShuffleOp, args: PythonValues
     ) -> PythonValues:
-        (site,) = args
-        return (_shuffle(site),)
+        site = site_of(interpreter)
+        return give(interpreter, _shuffle(site))
 
     @impl(dev.RingReduceOp)
     def bind_ring_reduce(
         self, interpreter: Interpreter, op: dev.RingReduceOp, args: PythonValues
     ) -> PythonValues:
-        (site,) = args
-        return (_ring_reduce(site, op.combine.data, op.digits_data),)
+        site = site_of(interpreter)
+        return give(interpreter, _ring_reduce(site, op.combine.data, op.digits_data))
+
+
+def copy(
+    target: torch.Tensor, source: torch.Tensor, turned: frozenset[int] = frozenset()
+) -> Run:
+    """Copies between views of one shape, some dimensions in opposite directions."""
+    if not turned:
+        return partial(target.copy_, source)
+    dims = sorted(turned)
+    # Torch has no negative strides; its flip is a copy.
+    return lambda: target.copy_(source.flip(dims))
 
 
 # --------------------------------------------------------------------------
@@ -72,13 +83,13 @@ def _transfer(site: Site) -> Bound:
     def at(symbols: Sequence[int]) -> Runs:
         runs: list[Run] = []
         for to, of in pairs:
-            # Broadcast dimensions of both sides would write the same bytes twice.
-            keep = [
-                a != 0 or b != 0 for a, b in zip(to.strides, of.strides, strict=True)
-            ]
-            write = _memory(record, machine, target, to.squeezed(keep), symbols)
-            read = _memory(record, machine, source, of.squeezed(keep), symbols)
-            runs.append(partial(write.copy_, read))
+            # Of several writes to the same bytes the last one stays.
+            keep = [stride != 0 for stride in to.strides]
+            to, turned = to.last_of(keep).upright()
+            of, other = of.last_of(keep).upright()
+            write = _memory(record, machine, target, to, symbols)
+            read = _memory(record, machine, source, of, symbols)
+            runs.append(copy(write, read, turned ^ other))
         return tuple(runs)
 
     return at(()) if record.in_scratchpad else Located(at)
@@ -147,24 +158,24 @@ def move_elements(
     parts = boxes(block.ranges, (source, target))
     if parts is None:
         return _move_by_index(site, block, source, target)
-    pairs = [
-        (
-            machine.box_view(site.record, target, site.trips, block, box),
-            machine.box_view(site.record, source, site.trips, block, box),
+    pairs: list[tuple[Strided, Strided, frozenset[int]]] = []
+    for box in parts:
+        to, of = (
+            machine.box_view(site.record, a, site.trips, block, box).upright()
+            for a in (target, source)
         )
-        for box in parts
-    ]
+        pairs.append((to[0], of[0], to[1] ^ of[1]))
     # Where the two sides share bytes, all is read before anything is written.
-    shared = any(_overlap(to, of) for to, _ in pairs for _, of in pairs)
+    shared = any(_overlap(to, of) for to, _, _ in pairs for _, of, _ in pairs)
     reads: list[Run] = []
     writes: list[Run] = []
-    for number, (to, of) in enumerate(pairs):
+    for number, (to, of, turned) in enumerate(pairs):
         value = machine.tensor("lx", dtype, of)
         if shared:
             held = machine.scratch.take(f"move {number}", dtype, to.shape)
             reads.append(partial(held.copy_, value))
             value = held
-        writes.append(partial(machine.tensor("lx", dtype, to).copy_, value))
+        writes.append(copy(machine.tensor("lx", dtype, to), value, turned))
     return reads + writes
 
 

@@ -23,7 +23,7 @@ from .matmul import MatmulFunctions
 from .moves import MoveFunctions
 from .pieces import Block, pieces
 from .records import Program, Record, Trips
-from .site import Bound, Located, Runs, Site
+from .site import Bound, Located, Runs, Site, bind
 from .uniform import Touched, Uniform
 from .vector import VectorFunctions
 from .walk import walk
@@ -69,6 +69,8 @@ class Binder:
     def __init__(self, machine: Machine):
         self._machine = machine
         self._interpreter = interpreter()
+        self.starts_defined = False
+        """Programs may read what scratchpads hold at their start."""
 
     def bind(self, program: Program) -> Plan:
         if program.cores > self._machine.cores:
@@ -80,7 +82,7 @@ class Binder:
 
     def _parts(self, program: Program) -> Iterator[Bound]:
         sticks = self._machine.lx_bytes // STICK_BYTES
-        uniform = Uniform(program.grid, sticks, Touched())
+        uniform = Uniform(program.grid, sticks, Touched(), self.starts_defined)
         known: dict[tuple[object, ...], Bound] = {}
         groups: dict[tuple[object, ...], tuple[Block, ...]] = {}
         for record, trips in walk(program):
@@ -97,8 +99,7 @@ class Binder:
             part = known.get(key)
             if part is None:
                 site = Site(record, trips, self._machine, cores, tuple(reads))
-                (part,) = self._interpreter.run_op(record.op, (site,))
-                known[key] = part
+                part = known[key] = bind(self._interpreter, site)
             uniform.write(record, trips, busy, reads)
             yield part
 

@@ -73,10 +73,13 @@ class Touched:
 class Uniform:
     """The state of one scratchpad's sticks while a program is bound."""
 
-    def __init__(self, grid: tuple[int, ...], sticks: int, touched: Touched):
+    def __init__(
+        self, grid: tuple[int, ...], sticks: int, touched: Touched, defined: bool
+    ):
         self._grid = grid
         self._all = (1 << len(grid)) - 1
-        self._bits = np.full(sticks, self._all, dtype=np.uint32)
+        start = 0 if defined else self._all
+        self._bits = np.full(sticks, start, dtype=np.uint32)
         self._touched = touched
 
     def read(

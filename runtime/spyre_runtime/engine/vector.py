@@ -29,13 +29,13 @@ from .codec import COMPUTE, Run, is_native
 from .errors import CardError, describe
 from .moves import COMBINE, load_block, store_block
 from .pieces import Block, split
-from .site import Runs, Site
+from .site import Runs, Site, give, site_of
 
 CHUNK_ELEMENTS = 1 << 16
 """Elements worked on at a time: a few f32 arrays of them fit the host's cache."""
 
 EXACT = frozenset(
-    "identity neg abs relu sign maximum minimum where floor ceil round trunc".split()
+    ["identity", "neg", "abs", "relu", "sign", "maximum", "minimum", "where", "floor", "ceil", "round", "trunc"]
 )
 """Functions whose result is representable where their operands are."""
 
@@ -56,9 +56,11 @@ class VectorFunctions(InterpreterFunctions):
     def bind_vector(
         self, interpreter: Interpreter, op: dev.VectorOp, args: PythonValues
     ) -> PythonValues:
-        (site,) = args
+        site = site_of(interpreter)
         fold = op.fold_data if op.combine.data else ()
-        return (_Binder(site, op.steps_data, op.combine.data, fold).bind(),)
+        return give(
+            interpreter, _Binder(site, op.steps_data, op.combine.data, fold).bind()
+        )
 
 
 class _Binder:

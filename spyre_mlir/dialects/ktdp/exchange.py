@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import (
     AffineSetAttr,
     DenseArrayBase,
     IndexType,
+    IntegerType,
     TensorType,
     i64,
 )
@@ -210,8 +211,8 @@ class DeliveryOp(IRDLOperation, ABC):
 
     def dimensions(self, name: str) -> tuple[int, ...]:
         values = self.properties[name]
-        assert isa(values, DenseArrayBase)
-        return tuple(int(v) for v in values.get_values())
+        assert isa(values, DenseArrayBase[IntegerType])
+        return values.get_values()
 
     def verify_(self) -> None:
         _verify_membership(CONSUMERS, self.consumer_tiles_per_group, self.groups)

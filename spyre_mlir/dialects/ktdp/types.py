@@ -120,6 +120,9 @@ class MemorySpaceAttr(_SpaceAttr):
     TILED: ClassVar[frozenset[str]] = frozenset({"ct_local"})
     TILE_KEYWORD: ClassVar[str] = "ct_id"
 
+    def __init__(self, kind: str | StringAttr, tile: int | Attribute | None = None):
+        super().__init__(kind, tile)
+
 
 @irdl_attr_definition
 class SpyreMemorySpaceAttr(_SpaceAttr):
@@ -138,6 +141,9 @@ class SpyreMemorySpaceAttr(_SpaceAttr):
     }
     TILED: ClassVar[frozenset[str]] = frozenset({"LX", "L0"})
     TILE_KEYWORD: ClassVar[str] = "core"
+
+    def __init__(self, kind: str | StringAttr, tile: int | Attribute | None = None):
+        super().__init__(kind, tile)
 
 
 AnySpaceAttr = MemorySpaceAttr | SpyreMemorySpaceAttr

@@ -351,7 +351,7 @@ class RuntimeArgExtractOp(IRDLOperation):
         printer.print_attribute(self.result.type)
 
 
-def _parse_sizes(parser: Parser, keyword: str) -> tuple[list[SSAValue], DenseArrayBase]:
+def _parse_sizes(parser: Parser, keyword: str) -> tuple[Sequence[SSAValue], Attribute]:
     parser.parse_keyword(keyword)
     parser.parse_punctuation(":")
     names, static = parse_dynamic_index_list_without_types(parser, DYNAMIC_INDEX)

@@ -12,6 +12,7 @@ are errors that name the op and the core.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from .errors import DeadlockError, KernelError
@@ -46,9 +47,9 @@ def run_kernel(
     functions needs the `name`, unless one alone has a grid. The result holds the
     scratchpads as the kernel left them.
     """
-    from . import flow, scalars, structured, tensors, tiles  # noqa: F401
     from .machine import run_kernel as run
 
+    _load_meanings()
     return run(kernel, arguments, dram, grid, lx_bytes, last_fastest, name)
 
 
@@ -58,11 +59,17 @@ def interpreted_ops() -> frozenset[type[Operation]]:
 
     from spyre_mlir.dialects.ktdp import Ktdp
 
-    from . import flow, scalars, structured, tensors, tiles  # noqa: F401
     from .machine import FLOW, HANDLERS
 
+    _load_meanings()
     ends = (op for op in Ktdp.operations if op.has_trait(IsTerminator))
     return frozenset(HANDLERS) | frozenset(FLOW) | frozenset(ends)
+
+
+def _load_meanings() -> None:
+    """Fills the tables of meanings; importing torch with them takes a while."""
+    for module in ("flow", "scalars", "structured", "tensors", "tiles"):
+        import_module(f"{__name__}.{module}")
 
 
 __all__ = ["LX_BYTES", "DeadlockError", "KernelError", "interpreted_ops", "run_kernel"]

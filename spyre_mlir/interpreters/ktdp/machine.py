@@ -28,6 +28,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator, SymbolTable
 from xdsl.utils.exceptions import InterpretationError
+from xdsl.utils.hints import isa
 
 from spyre_mlir.dialects.ktdp import DeliveryOp, InterTileProduceOp, SetError
 
@@ -263,7 +264,6 @@ def _grid(function: FuncOp) -> tuple[int, ...]:
     grid = function.attributes.get("grid")
     if isinstance(grid, DenseArrayBase):
         return tuple(int(size) for size in grid.get_values())
-    if isinstance(grid, ArrayAttr):
-        sizes = [size for size in grid if isinstance(size, IntegerAttr)]
-        return tuple(size.value.data for size in sizes)
+    if isa(grid, ArrayAttr[IntegerAttr]):
+        return tuple(size.value.data for size in grid)
     raise InterpretationError(f"@{function.sym_name.data} has no grid attribute")

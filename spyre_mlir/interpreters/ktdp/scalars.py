@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import torch
 from torch import Tensor
@@ -26,7 +26,8 @@ from . import affine as affine_values
 from .machine import Core, Values, handles
 from .values import Value, constant, dtype_of, rounded, widened
 
-Function = Callable[..., Any]
+Unary: TypeAlias = Callable[[Tensor], Tensor]
+Binary: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 
 
 def _signed(a: Tensor) -> Tensor:
@@ -41,7 +42,19 @@ ROWS: dict[str, str] = {
 }
 """The row that an arith or math op spells, by the op's name."""
 
-TENSOR_FUNCTIONS: dict[type[Operation], Function] = {
+UNARY: dict[type[Operation], Unary] = {
+    math.RoundOp: lambda a: torch.sign(a) * torch.floor(torch.abs(a) + 0.5),
+    math.AtanOp: torch.atan,
+    math.AsinOp: torch.asin,
+    math.AcosOp: torch.acos,
+    math.SinhOp: torch.sinh,
+    math.CoshOp: torch.cosh,
+    math.AsinhOp: torch.asinh,
+    math.AcoshOp: torch.acosh,
+    math.AtanhOp: torch.atanh,
+}
+
+BINARY: dict[type[Operation], Binary] = {
     arith.MaxnumfOp: torch.fmax,
     arith.MinnumfOp: torch.fmin,
     arith.MaxSIOp: torch.maximum,
@@ -52,19 +65,20 @@ TENSOR_FUNCTIONS: dict[type[Operation], Function] = {
     arith.RemSIOp: torch.fmod,
     arith.ShLIOp: torch.bitwise_left_shift,
     arith.ShRSIOp: torch.bitwise_right_shift,
-    math.FmaOp: lambda a, b, c: a * b + c,
     math.PowFOp: torch.pow,
     math.Atan2Op: torch.atan2,
     math.CopySignOp: torch.copysign,
-    math.RoundOp: lambda a: torch.sign(a) * torch.floor(torch.abs(a) + 0.5),
-    math.AtanOp: torch.atan,
-    math.AsinOp: torch.asin,
-    math.AcosOp: torch.acos,
-    math.SinhOp: torch.sinh,
-    math.CoshOp: torch.cosh,
-    math.AsinhOp: torch.asinh,
-    math.AcoshOp: torch.acosh,
-    math.AtanhOp: torch.atanh,
+}
+
+
+def _multiply_add(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    return a * b + c
+
+
+TENSOR_FUNCTIONS: dict[type[Operation], Callable[..., Tensor]] = {
+    **UNARY,
+    **BINARY,
+    math.FmaOp: _multiply_add,
 }
 """Ops that no row spells, on tensors in their compute type."""
 
@@ -91,7 +105,7 @@ INDEX_FUNCTIONS: dict[type[Operation], Callable[[int, int], int]] = {
 }
 """Index arithmetic; an unsigned op is exact as no index here is negative."""
 
-CMPF: dict[str, Function] = {
+CMPF: dict[str, Binary] = {
     "false": lambda a, b: torch.zeros_like(torch.eq(a, b)),
     "oeq": torch.eq,
     "ogt": torch.gt,
@@ -110,7 +124,7 @@ CMPF: dict[str, Function] = {
     "true": lambda a, b: torch.ones_like(torch.eq(a, b)),
 }
 
-CMPI: dict[str, Function] = {
+CMPI: dict[str, Callable[[Any, Any], Any]] = {
     "eq": operator.eq,
     "ne": operator.ne,
     "slt": operator.lt,
@@ -141,7 +155,7 @@ def binary_function(op: Operation) -> str | None:
         return op.function.data
     if isinstance(op, spyreop.IntrinsicOp):
         return op.FUNCTION
-    same = {
+    same: dict[type[Operation], str] = {
         arith.MaxSIOp: "maximum",
         arith.MinSIOp: "minimum",
     }

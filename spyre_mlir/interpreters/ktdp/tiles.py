@@ -101,7 +101,7 @@ def access_tile(core: Core, op: ConstructAccessTileOp, _: Values) -> Values:
         for expression, axis in zip(op.base_map.data.results, axes, strict=True)
     )
     view = as_view(core.values[op.base])
-    return (AccessTile(view, cast(tuple[Tensor, ...], coordinates), shape),)
+    return (AccessTile(view, coordinates, shape),)
 
 
 @handles(ConstructIndirectAccessTileOp)
@@ -122,9 +122,8 @@ def indirect_access_tile(
             coordinates.append(found[0])
             continue
         index_view = as_view(core.values[subscript.view])
-        spread = torch.broadcast_tensors(*found) if found else ()
-        extent = spread[0].shape if spread else ()
-        coordinates.append(index_view.gather(spread, extent).to(torch.int64))
+        extent = torch.broadcast_shapes(*(place.shape for place in found))
+        coordinates.append(index_view.gather(found, extent).to(torch.int64))
     view = as_view(core.values[op.base])
     return (AccessTile(view, tuple(coordinates), shape),)
 
@@ -152,15 +151,16 @@ def runtime_arg(_: Core, op: RuntimeArgExtractOp, operands: Values) -> Values:
         attr = stated[kind]
         assert isinstance(attr, IntegerAttr)
         return (attr.value.data,)
-    (value,) = operands
-    for label, attr, fits in (
-        ("granularity", type_.granularity, lambda n: value % n == 0),
-        ("upperbound", type_.upperbound, lambda n: value <= n),
-    ):
-        if isinstance(attr, IntegerAttr) and not fits(attr.value.data):
-            raise InterpretationError(
-                f"argument {value} breaks its {label} {attr.value.data}"
-            )
+    value = cast(int, operands[0])
+    step, bound = type_.granularity, type_.upperbound
+    if isinstance(step, IntegerAttr) and value % step.value.data:
+        raise InterpretationError(
+            f"argument {value} is no multiple of its granularity {step.value.data}"
+        )
+    if isinstance(bound, IntegerAttr) and value > bound.value.data:
+        raise InterpretationError(
+            f"argument {value} exceeds its upperbound {bound.value.data}"
+        )
     return (value,)
 
 

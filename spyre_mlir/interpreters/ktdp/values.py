@@ -29,6 +29,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import InterpretationError
+from xdsl.utils.hints import isa
 
 Value: TypeAlias = int | Tensor
 
@@ -49,7 +50,7 @@ _INTEGERS = {
 
 def element_of(type_: Attribute) -> Attribute:
     """The element type of a tensor or memref, or the scalar type itself."""
-    if isinstance(type_, TensorType | MemRefType):
+    if isa(type_, TensorType) or isa(type_, MemRefType):
         return type_.element_type
     return type_
 
@@ -99,24 +100,22 @@ def rounded(value: Tensor, type_: Attribute) -> Value:
 
 def constant(attr: Attribute, type_: Attribute) -> Value:
     """The value of an arith.constant's attribute."""
-    if isinstance(attr, IntegerAttr):
+    if isa(attr, IntegerAttr):
         if isinstance(type_, IndexType):
             return attr.value.data
         # A set top bit, as in `true : i1`, is -1 to xDSL.
         return torch.tensor(attr.value.data).to(dtype_of(type_))
     if isinstance(attr, FloatAttr):
         return torch.tensor(attr.value.data, dtype=torch.float64).to(dtype_of(type_))
-    if isinstance(attr, DenseIntOrFPElementsAttr):
+    if isa(attr, DenseIntOrFPElementsAttr):
         return _dense(attr, type_)
     raise InterpretationError(f"no value for constant {attr}")
 
 
 def _dense(attr: DenseIntOrFPElementsAttr, type_: Attribute) -> Tensor:
-    assert isinstance(type_, TensorType)
+    assert isa(type_, TensorType)
     dtype = dtype_of(type_)
     wide = torch.float64 if dtype.is_floating_point else torch.int64
-    values = attr.get_values()
+    values = torch.tensor(attr.get_values(), dtype=wide).to(dtype)
     shape = type_.get_shape()
-    if len(values) == 1:
-        return torch.full(shape, values[0], dtype=wide).to(dtype)
-    return torch.tensor(values, dtype=wide).to(dtype).reshape(shape)
+    return values.expand(shape) if len(values) == 1 else values.reshape(shape)

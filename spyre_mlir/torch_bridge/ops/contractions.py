@@ -33,12 +33,12 @@ def peel(value: Tensor, names: Names, kept: set[int]) -> tuple[Tensor, Names]:
             break
         source, _ = op.piece_maps(0)
         used = [c.single for c in source]
+        shape = shape_of(op.sources[0])
+        # a slice reads less than the whole dimension: no plain move
         plain = all(
-            single is not None or (not c.used and n == 1)
-            for c, single, n in zip(
-                source, used, shape_of(op.sources[0]), strict=True
-            )
-        )
+            n == 1 if k is None else n == op.sizes()[k]
+            for k, n in zip(used, shape, strict=True)
+        ) and not any(c.used for c, k in zip(source, used, strict=True) if k is None)
         lost = [
             k
             for k, n in enumerate(op.sizes())
@@ -52,7 +52,10 @@ def peel(value: Tensor, names: Names, kept: set[int]) -> tuple[Tensor, Names]:
 
 
 def contract(
-    e: Emitter, lhs: tuple[Tensor, Names], rhs: tuple[Tensor, Names], out: Names,
+    e: Emitter,
+    lhs: tuple[Tensor, Names],
+    rhs: tuple[Tensor, Names],
+    out: Names,
     dtype: str,
 ) -> Tensor:
     """A contraction by named iterators; every name is free to be any integer."""
@@ -95,9 +98,7 @@ def product(e: Emitter, a: Tensor, b: Tensor, dtype: str) -> Tensor:
 def _batch_names(shape: Sequence[int], batch: Sequence[int]) -> list[int | None]:
     """Iterators of batch dimensions; a unit dimension is read at 0."""
     own = batch[len(batch) - len(shape) :]
-    return [
-        None if size == 1 else name for name, size in zip(own, shape, strict=True)
-    ]
+    return [None if size == 1 else name for name, size in zip(own, shape, strict=True)]
 
 
 def matmul(e: Emitter, a: Tensor | Empty, b: Tensor | Empty) -> Tensor:

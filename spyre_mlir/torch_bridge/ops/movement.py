@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -33,7 +34,7 @@ def _cuts(shape: Sequence[int]) -> set[int]:
 def _factors(cuts: set[int]) -> Shape | None:
     """Sizes between the cuts, outermost first; None if one is not whole."""
     chain = [*sorted(cuts, reverse=True), 1]
-    pairs = list(zip(chain, chain[1:], strict=False))
+    pairs = list(itertools.pairwise(chain))
     if any(outer % inner for outer, inner in pairs):
         return None
     return tuple(outer // inner for outer, inner in pairs)
@@ -223,7 +224,9 @@ def unbind(e: Emitter, x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 # ---------------------------------------------------------------- expansion
 
 
-def expand(e: Emitter, x: Tensor, size: Sequence[int], implicit: bool = False) -> Tensor:
+def expand(
+    e: Emitter, x: Tensor, size: Sequence[int], implicit: bool = False
+) -> Tensor:
     source = shape_of(x)
     lead = len(size) - len(source)
     shape = [source[d - lead] if n == -1 else n for d, n in enumerate(size)]
@@ -441,9 +444,7 @@ def constant_pad(
     target = [
         c + Linear.constant(b, rank) for c, b in zip(coordinates, before, strict=True)
     ]
-    return e.reindex(
-        [x], shape, shape_of(x), [(coordinates, target)], None, value
-    )
+    return e.reindex([x], shape, shape_of(x), [(coordinates, target)], None, value)
 
 
 def pad(

@@ -164,9 +164,7 @@ def native_group_norm(
     value = normalise(e, flat, average, rstd, affine[0], affine[1], dtype)
     stats = [reshape(e, v, (batch, groups)) for v in (average, rstd)]
     if len(e.results) > 1:
-        stats = [
-            e.cast(v, m.dtype) for v, m in zip(stats, e.results[1:], strict=True)
-        ]
+        stats = [e.cast(v, m.dtype) for v, m in zip(stats, e.results[1:], strict=True)]
     return reshape(e, value, shape), stats[0], stats[1]
 
 
