@@ -162,14 +162,14 @@ def _is_all_in_order(tiled: Tiled, view: View) -> bool:
 
 def _parts(tiled: Tiled, view: View) -> list[Rectangle] | None:
     """The view as rectangles, or None where it does not follow the dimensions."""
-    located = _locate(tiled, view)
+    located = locate(tiled, view)
     if located is None:
         return None
     parts = rectangles(tiled, *located)
     return None if parts is None else list(parts)
 
 
-def _locate(tiled: Tiled, view: View) -> tuple[list[int], list[Walk]] | None:
+def locate(tiled: Tiled, view: View) -> tuple[list[int], list[Walk]] | None:
     """Where the view begins, and the dimension that each of its own walks along."""
     steps = row_major(tiled.shape)
     rest = view.offset
@@ -234,4 +234,4 @@ def _places(tiled: Tiled, view: View) -> torch.Tensor:
     return places.expand(view.sizes)
 
 
-__all__ = ["LINEAR", "View", "host_bytes", "read_view", "write_view"]
+__all__ = ["LINEAR", "View", "host_bytes", "locate", "read_view", "write_view"]
