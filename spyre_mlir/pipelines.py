@@ -12,14 +12,17 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
+# Repeats are outlined first: what follows then costs by distinct functions.
 _REWRITE = (
+    "cse",
+    "dce",
+    "spyre-outline-repeats",
     "spyre-fold-reindex",
     "spyre-fold-reindex-into-uses",
     "spyre-fuse-maps",
     "spyre-simplify-functions",
     "cse",
     "dce",
-    "spyre-outline-repeats",
 )
 _PLAN = (
     "spyre-plan-layouts",

@@ -69,7 +69,7 @@ def _form(
 ) -> Form | None:
     if 0 in sizes:
         return None
-    located = locate(tiled, View(Block(0, 0), sizes, strides, offset, dtype))
+    located = locate(tiled, sizes, strides, offset)
     if located is None:
         return None
     start, walks = located

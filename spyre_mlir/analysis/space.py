@@ -134,12 +134,15 @@ def _runs_backwards(operand: Operand, iterator: int) -> bool:
 
 
 def _is_splittable(operand: Operand, iterator: int) -> bool:
-    """A cut must leave boxes of the operand that do not interleave."""
-    for dim, coordinate in enumerate(operand.coordinates):
+    """
+    A cut must leave boxes of the operand that do not interleave, and the boxes of a
+    result are all of it: what no piece writes is filled too.
+    """
+    for coordinate, extent in zip(operand.coordinates, operand.shape, strict=True):
         step = abs(coordinate.coefficients[iterator])
         if not step:
             continue
-        if operand.is_target and step * operand.sizes[iterator] != operand.shape[dim]:
+        if operand.is_target and step * operand.sizes[iterator] != extent:
             return False
         others = [
             (abs(c), n)

@@ -13,11 +13,11 @@ import logging
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from textwrap import indent
 
-from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.universe import Universe
@@ -31,12 +31,13 @@ from xdsl.utils.exceptions import (
 )
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from spyre_mlir import diagnostics
+from spyre_mlir.diagnostics import SpyreError
 from spyre_mlir.pipelines import PIPELINES
-from spyre_mlir.tools import instrumentation
-from spyre_mlir.tools.expected import Diagnosed, expectations, mismatches
+from spyre_mlir.tools import instrumentation, problems
+from spyre_mlir.tools.expected import expectations, mismatches
 from spyre_mlir.tools.located_parser import parse_located
 from spyre_mlir.tools.pass_spelling import UsageError, collect_passes, unknown_pass
+from spyre_mlir.tools.problems import FoundError, Problem
 from spyre_mlir.universe import SPYRE_UNIVERSE
 
 _SEPARATOR = re.compile(r"^// -----[ \t]*$", re.MULTILINE)
@@ -62,24 +63,6 @@ def known_universe() -> Universe:
         all_targets=found.all_targets,
         all_frontends=found.all_frontends,
     )
-
-
-@dataclass(frozen=True)
-class Problem:
-    """An error in the input, as it is printed and as tests match it."""
-
-    text: str
-    diagnosed: Diagnosed
-
-
-class PassError(Exception):
-    """A pass, or the verifier, found an error at an operation."""
-
-    def __init__(self, error: DiagnosticException, op: Operation | None, during: str):
-        super().__init__(str(error))
-        self.error = error
-        self.op = op
-        self.during = during
 
 
 def first_invalid(module: ModuleOp) -> Operation | None:
@@ -228,11 +211,11 @@ class SpyreOptMain(xDSLOptMain):
             self._apply(module, watch)
             outputs.append(self.output_resulting_program(module))
         except ParseError as error:
-            return _problem_of_text(error)
-        except PassError as error:
-            return _problem_of_pass(error)
+            return problems.of_text(error)
+        except FoundError as error:
+            return problems.of_found(error, name)
         except (DiagnosticException, UnregisteredConstructException) as error:
-            return Problem(f"{name}: error: {error}", Diagnosed("error", 0, str(error)))
+            return problems.of_message(str(error), name)
         return None
 
     def _parse(self, text: str, name: str) -> ModuleOp:
@@ -246,7 +229,7 @@ class SpyreOptMain(xDSLOptMain):
         try:
             module.verify()
         except VerifyException as error:
-            raise PassError(error, first_invalid(module), during) from error
+            raise FoundError(error, first_invalid(module), during) from error
 
     def _apply(self, module: ModuleOp, watch: instrumentation.Watch) -> None:
         watch.start(module)
@@ -254,7 +237,7 @@ class SpyreOptMain(xDSLOptMain):
             watch.before(pass_.name, module)
             try:
                 self._apply_one(pass_, module, watch)
-            except PassError:
+            except FoundError:
                 watch.failed(pass_.name, module)
                 raise
             watch.after(pass_.name, module)
@@ -265,9 +248,8 @@ class SpyreOptMain(xDSLOptMain):
         try:
             with watch.timed(pass_.name):
                 pass_.apply(self.ctx, module)
-        except DiagnosticException as error:
-            op = getattr(error, "op", None)
-            raise PassError(error, op, pass_.name) from error
+        except (DiagnosticException, SpyreError) as error:
+            raise FoundError(error, None, pass_.name) from error
         if self.args.verify_each:
             with watch.timed_verifier():
                 self._verify(module, f"after {pass_.name}")
@@ -279,31 +261,6 @@ class SpyreOptMain(xDSLOptMain):
             Path(self.args.output_file).write_text(text, encoding="utf-8")
 
 
-def _problem_of_text(error: ParseError) -> Problem:
-    location = error.span.get_location()
-    context = error.span.print_with_context().split("\n", 1)[1].rstrip()
-    text = f"{location}: error: {error.msg}\n{context}"
-    return Problem(text, Diagnosed("error", location.line, error.msg))
-
-
-def _problem_of_pass(failure: PassError) -> Problem:
-    op = failure.op
-    message = str(failure.error)
-    if op is not None and not message.startswith("'"):
-        message = f"'{op.name}' {message}"
-    if failure.during:
-        message += f" ({failure.during})"
-    hint = getattr(failure.error, "hint", "")
-    location = UNKNOWN_LOC if op is None else op.location
-    text = diagnostics.describe(message, location, hint)
-    if op is not None:
-        line = str(op).split("\n", 1)[0]
-        text += f"\nnote: see the operation: {line}"
-    places = list(diagnostics.source_lines(location))
-    line_number = places[0].line if places else 0
-    return Problem(text, Diagnosed("error", line_number, message))
-
-
 def list_passes() -> str:
     """Each pass of this project with its options and what it does."""
     from dataclasses import MISSING, fields
@@ -311,8 +268,8 @@ def list_passes() -> str:
     lines = []
     for name, factory in SPYRE_UNIVERSE.all_passes.items():
         cls = factory()
-        summary = (sys.modules[cls.__module__].__doc__ or "").strip().split("\n")[0]
-        lines.append(f"{name}\n    {summary}")
+        paragraph = (sys.modules[cls.__module__].__doc__ or "").strip().split("\n\n")[0]
+        lines.append(f"{name}\n" + indent(paragraph, "    "))
         for option in fields(cls):
             default = "" if option.default is MISSING else f" = {option.default}"
             lines.append(f"    {option.name.replace('_', '-')}{default}")

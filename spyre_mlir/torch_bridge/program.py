@@ -114,7 +114,9 @@ class Program:
             folder = Path(self.options.dump)
             folder.mkdir(parents=True, exist_ok=True)
             count = len(list(folder.glob("segment_*.mlir")))
-            (folder / f"segment_{count:03}.mlir").write_text(f"{imported.module}\n")
+            (folder / f"segment_{count:03}.mlir").write_text(
+                str(imported.module) + "\n", encoding="utf-8"
+            )
 
     def _card_step(
         self, imported: Imported, outputs: Sequence[fx.Node], restrided: set[fx.Node]

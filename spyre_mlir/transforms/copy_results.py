@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
-Gives each returned value an operation of its own: an argument, a call's result or a
-value that is returned twice is copied.
+Gives each returned value an operation of its own: an argument, or a value that is
+returned twice, is copied. (The result of a call has one inside the function.)
 
     func.return %arg, %1, %1
 becomes
@@ -39,7 +39,8 @@ class CopyResultsPass(ModulePass):
             seen: set[SSAValue] = set()
             for index, value in enumerate(last.operands):
                 owner = value.owner
-                if value in seen or not isinstance(owner, spyre.SpyreOp):
+                made = isinstance(owner, spyre.SpyreOp | func.CallOp)
+                if value in seen or not made:
                     last.operands[index] = _copy(value, last)
                 seen.add(value)
 

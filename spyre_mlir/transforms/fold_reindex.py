@@ -21,6 +21,7 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
@@ -30,6 +31,7 @@ from spyre_mlir.dialects.spyre import (
     FullOp,
     ReindexOp,
     dtype_name,
+    layout_of,
     number_attr,
     tensor_of,
 )
@@ -163,7 +165,7 @@ def fold(op: ReindexOp) -> None:
         full.location = location
         replace_op(op, full)
         return
-    if _is_identity(movement, op):
+    if _is_identity(movement, op) and not _fills_result(op):
         replace_op(op, movement.sources[0])
         return
     new = build(movement, op)
@@ -172,6 +174,12 @@ def fold(op: ReindexOp) -> None:
         return
     new.location = location
     replace_op(op, new)
+
+
+def _fills_result(op: ReindexOp) -> bool:
+    """With layouts decided, a copy that is returned is there to fill its memory."""
+    returned = any(isinstance(u.operation, ReturnOp) for u in op.result.uses)
+    return returned and layout_of(op.result) is not None
 
 
 def _is_identity(movement: Movement, op: ReindexOp) -> bool:

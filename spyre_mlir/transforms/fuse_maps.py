@@ -20,7 +20,7 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.transforms.dead_code_elimination import dce
@@ -155,8 +155,10 @@ class Fusion:
 
     def _once(self, op: Operation) -> SSAValue:
         """The result of an operation that may be there already."""
-        key = (op.name, *map(id, op.operands), *_attributes(op), *op.result_types)
-        if key not in self._known:
+        key = _key(op)
+        if key in self._known:
+            op.erase()
+        else:
             self.block.add_op(op)
             self._known[key] = op.results[0]
         return self._known[key]
@@ -181,8 +183,10 @@ class Fusion:
         return new
 
 
-def _attributes(op: Operation) -> list[tuple[str, Attribute]]:
-    return sorted(op.attributes.items(), key=lambda item: item[0])
+def _key(op: Operation) -> tuple[object, ...]:
+    """Equal for operations of a body that give the same value."""
+    attributes = sorted(op.attributes.items(), key=lambda item: item[0])
+    return op.name, *map(id, op.operands), *attributes, *op.result_types
 
 
 def fuse(consumer: MapOp, taken: Sequence[int]) -> MapOp:
@@ -219,10 +223,7 @@ def has_duplicates(op: MapOp) -> bool:
         return True
     if len({(id(v), m) for v, m in pairs}) != len(pairs):
         return True
-    keys = [
-        (s.name, *map(id, s.operands), *_attributes(s), *s.result_types)
-        for s in op.body.block.ops
-    ]
+    keys = [_key(s) for s in op.body.block.ops]
     return len(set(keys)) != len(keys)
 
 

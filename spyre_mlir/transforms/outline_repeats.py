@@ -5,7 +5,7 @@ Makes functions of what a program does again and again, so that it is compiled o
     layer; layer; layer     becomes  call @layer_0; call @layer_0; call @layer_0
 
 A repeat is a row of operations that are equal but for operands; it is taken where the
-operands agree in what comes from inside, and fewest values cross its boundary. All
+operands agree in what comes from inside, and fewest bytes cross its boundary. All
 that comes from outside, weights too, becomes an argument, which is marked
 `spyre.static` if all calls hand over what is. Before that, what several
 repeats share (a mask, say) is moved in front of them, and what needs no operand is
@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from math import prod
 from typing import TypeAlias
 
 from xdsl.context import Context
@@ -47,10 +48,19 @@ from xdsl.ir import (
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from spyre_mlir.algebra.access import ITEMSIZE
 from spyre_mlir.algebra.repeats import Run, occurrences, periods, runs
 from spyre_mlir.analysis.layouts import STATIC, static_arguments
 from spyre_mlir.analysis.provenance import OUTLINED
-from spyre_mlir.dialects.spyre import FullOp, GatherOp, IotaOp, MatmulOp, ReduceOp
+from spyre_mlir.dialects.spyre import (
+    FullOp,
+    GatherOp,
+    IotaOp,
+    MatmulOp,
+    ReduceOp,
+    dtype_name,
+    tensor_of,
+)
 from spyre_mlir.transforms._fingerprint import Fingerprints
 
 WEIGHTY = (MatmulOp, ReduceOp, GatherOp)
@@ -78,7 +88,7 @@ class Group:
 def best_group(
     ops: Sequence[Operation], tokens: Sequence[int], minimum: int
 ) -> Group | None:
-    """The repeat that saves most, cut where fewest values cross."""
+    """The repeat that saves most, cut where fewest bytes cross."""
     best: tuple[int, int, Run] | None = None
     for period in periods(tokens):
         for run in runs(tokens, period):
@@ -93,7 +103,7 @@ def best_group(
 
 
 def _cut(ops: Sequence[Operation], tokens: Sequence[int], run: Run) -> Group | None:
-    """The whole copies in a run, begun where fewest values cross the boundary."""
+    """The whole copies in a run, begun where fewest bytes cross the boundary."""
     spare = (run.stop - run.start) % run.period
     crossing = _crossing(ops, run.start, run.start + spare + 1)
     offset = min(range(spare + 1), key=lambda k: (crossing[k], -k))
@@ -108,15 +118,23 @@ def _cut(ops: Sequence[Operation], tokens: Sequence[int], run: Run) -> Group | N
 
 
 def _crossing(ops: Sequence[Operation], first: int, stop: int) -> list[int]:
-    """For each position, how many values made before it are read at or after it."""
+    """For each position, how many bytes made before it are read at or after it."""
     positions = {op: k for k, op in enumerate(ops)}
     counts = [0] * (stop - first)
-    for made, op in enumerate(ops):
+    for made, op in enumerate(ops[:stop]):
         for result in op.results:
             last = max((positions.get(u.operation, 0) for u in result.uses), default=0)
-            for k in range(max(made + 1, first), min(last + 1, stop)):
-                counts[k - first] += 1
+            crossed = range(max(made + 1, first), min(last + 1, stop))
+            if crossed:
+                size = _host_bytes(result)
+                for k in crossed:
+                    counts[k - first] += size
     return counts
+
+
+def _host_bytes(value: SSAValue) -> int:
+    shape = tensor_of(value).get_shape()
+    return ITEMSIZE[dtype_name(value.type)] * prod(shape)
 
 
 def _wiring(

@@ -377,3 +377,15 @@ def apply(module: ModuleOp, pass_: ModulePass) -> None:
     pass_.apply(context, module)
     DeadCodeElimination().apply(context, module)
     module.verify()
+    check_uses(module)
+
+
+def check_uses(module: ModuleOp) -> None:
+    """No operation outside the module still uses a value of it."""
+    for op in module.walk():
+        values = [
+            *op.results,
+            *(a for r in op.regions for b in r.blocks for a in b.args),
+        ]
+        for use in (u for v in values for u in v.uses):
+            assert use.operation.get_toplevel_object() is module, use.operation
