@@ -10,6 +10,7 @@ ready on its side, so that there are few. The order of nodes on a side is kept.
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -68,6 +69,7 @@ def decide(graph: ConcreteGraph) -> dict[fx.Node, Decision]:
         if is_computed(graph, node):
             decisions[node] = _decide(graph, node, device, decisions)
     _move_views(decisions)
+    _share_memory(decisions)
     return decisions
 
 
@@ -176,6 +178,43 @@ def _move_views(decisions: dict[fx.Node, Decision]) -> None:
             moved.discard(node)
     for node in moved:
         decisions[node] = Decision("host")
+
+
+def _is_alias(node: fx.Node) -> bool:
+    """Whether the node gives a view of its first operand."""
+    if node.target is operator.getitem:
+        source = node.args[0]
+        return isinstance(source, fx.Node) and _is_alias(source)
+    if not isinstance(node.target, torch._ops.OpOverload):
+        return False
+    returns = node.target._schema.returns
+    return bool(returns) and returns[0].alias_info is not None
+
+
+def _share_memory(decisions: dict[fx.Node, Decision]) -> None:
+    """
+    Outputs that are views of an output, of an input, or of one value share memory,
+    as eager's do: the host makes the views out of that value.
+    """
+    views: dict[fx.Node, fx.Node] = {}
+    for node in reversed(list(decisions)):
+        if decisions[node].side == "card" and _is_alias(node):
+            users = [user for user in node.users if not is_mutation(user)]
+            if users and all(u.op == "output" or u in views for u in users):
+                views[node] = node.all_input_nodes[0]
+
+    def root(node: fx.Node) -> fx.Node:
+        while node in views:
+            node = views[node]
+        return node
+
+    ends = [n for n in views if any(user.op == "output" for user in n.users)]
+    count = Counter(root(node) for node in ends)
+    for node in views:
+        base = root(node)
+        returned = any(user.op == "output" for user in base.users)
+        if count[base] > 1 or returned or base not in decisions:
+            decisions[node] = Decision("host")
 
 
 # ------------------------------------------------------------------- segments
