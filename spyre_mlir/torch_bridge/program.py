@@ -151,9 +151,9 @@ class Program:
 
         def resolve(env: Environment, arg: Any) -> Any:
             def find(node: fx.Node) -> Any:
-                if node in env:
-                    return env[node]
-                return graph.number(node.meta["val"])
+                if graph.is_known_number(node):
+                    return graph.number(node.meta["val"])
+                return env[node]
 
             return fx.node.map_arg(arg, find)
 
@@ -196,7 +196,7 @@ class Program:
             if not isinstance(value, fx.Node):
                 return self.graph.number(value)
             value = mutated.get(value, value)
-            if value not in env:
+            if self.graph.is_known_number(value):
                 return self.graph.number(value.meta["val"])
             if value not in fixed:
                 fixed[value] = env[value]

@@ -86,6 +86,17 @@ class Engine:
             for action in self._actions(program, tuple(symbols)):
                 action()
 
+    def run_row(self, calls: Sequence[tuple[dev.ProgramOp, tuple[int, ...]]]) -> None:
+        """Runs programs one after the other; an error says which call it was."""
+        with plain_torch():
+            for number, (program, symbols) in enumerate(calls):
+                try:
+                    for action in self._actions(program, symbols):
+                        action()
+                except CardError as error:
+                    error.call = number
+                    raise
+
     def _actions(self, program: dev.ProgramOp, symbols: tuple[int, ...]) -> Runs:
         bound = self._bound.get(program)
         if bound is None:

@@ -196,10 +196,9 @@ class _Part:
         limit = self.gather.limit
         for value in (int(low), int(high)):
             if not 0 <= value < limit:
-                raise GatherIndexError(
-                    f"index {value} is outside [0, {limit}): "
-                    + describe(self.gather.site.record.op)
-                )
+                op = self.gather.site.record.op
+                problem = f"index {value} is outside [0, {limit})"
+                raise GatherIndexError(problem, op, op.location)
 
     def _find(self, linear: torch.Tensor, rows: torch.Tensor) -> None:
         gather = self.gather
