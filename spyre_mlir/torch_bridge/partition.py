@@ -145,9 +145,7 @@ def _refusal(graph: ConcreteGraph, node: fx.Node, device: torch.device) -> str:
     return importable(graph, node, row)
 
 
-def _refuses_tensor(
-    tensor: torch.Tensor, device: torch.device, is_result: bool
-) -> str:
+def _refuses_tensor(tensor: torch.Tensor, device: torch.device, is_result: bool) -> str:
     if tensor.dtype not in NAMES:
         return f"the card has no {str(tensor.dtype).removeprefix('torch.')}"
     if tensor.layout != torch.strided:
