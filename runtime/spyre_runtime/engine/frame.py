@@ -51,6 +51,13 @@ class Frame:
             return (at,)
         return (at, at + 1) if axis == self.axis else (at + 1,)
 
+    @property
+    def lanes(self) -> int:
+        """The value dimension of the lanes, if rows lie between sticks; or -1."""
+        if self.axis < 0 or self.order[-2] == self.dims(self.axis)[0]:
+            return -1
+        return self.order[-1]
+
     def shape(self, part: Block) -> tuple[int, ...]:
         """Sizes of a value that has `part` of the block."""
         sizes = list(part.cores)

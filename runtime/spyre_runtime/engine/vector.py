@@ -330,7 +330,6 @@ class _Body:
 
     def _folded(self, array: torch.Tensor) -> torch.Tensor | None:
         """Folds along the axes; None if the result is in place already."""
-        combine = self.record.combine
         dims = [d for a in self.record.fold for d in self.frame.dims(a)]
         full, whole = list(array.shape), self.frame.shape(self.block)
         for dim in dims:
@@ -338,19 +337,34 @@ class _Body:
         array = array.expand(full)
         shape = tuple(1 if d in dims else n for d, n in enumerate(full))
         direct = None if self.site.adds else self._direct(shape, array.dtype)
-        out = direct
-        if out is None:
-            scratch = self.site.machine.scratch
-            out = self.frame.take(scratch, "fold", array.dtype, shape)
-        if combine == "sum":
+        lanes = self.frame.lanes
+        if lanes in dims and len(dims) > 1:
+            # Whole sticks first: that runs along consecutive elements.
+            dims.remove(lanes)
+            kept = tuple(1 if d in dims else n for d, n in enumerate(full))
+            array = self._fold_dims(array, dims, self._taken("fold", array, kept))
+            dims = [lanes]
+        out = self._taken("folded", array, shape) if direct is None else direct
+        self._fold_dims(array, dims, out)
+        return out if direct is None else None
+
+    def _taken(
+        self, name: str, like: torch.Tensor, shape: Sequence[int]
+    ) -> torch.Tensor:
+        return self.frame.take(self.site.machine.scratch, name, like.dtype, shape)
+
+    def _fold_dims(
+        self, array: torch.Tensor, dims: list[int], out: torch.Tensor
+    ) -> torch.Tensor:
+        if self.record.combine == "sum":
             run = partial(
                 torch.sum, array, dims, keepdim=True, dtype=array.dtype, out=out
             )
         else:
-            reduce = torch.amax if combine == "max" else torch.amin
+            reduce = torch.amax if self.record.combine == "max" else torch.amin
             run = partial(reduce, array, dims, keepdim=True, out=out)
         self.runs.append(run)
-        return out if direct is None else None
+        return out
 
     def _accumulated(self, part: torch.Tensor) -> torch.Tensor | None:
         """Combines with what the output holds; None if that is done in place."""
@@ -360,8 +374,7 @@ class _Body:
         if direct is not None:
             self.runs.append(partial(combine, direct, part, out=direct))
             return None
-        scratch = self.site.machine.scratch
-        held = self.frame.take(scratch, "held", compute, shape)
+        held = self.frame.take(self.site.machine.scratch, "held", compute, shape)
         placed = self.frame.placed(held)
         self.runs += load_block(self.site, self.out, self.target, placed)
         self.runs.append(partial(combine, held, part, out=held))
