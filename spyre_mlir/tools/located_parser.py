@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Parses MLIR text so that each operation knows its line, as `mlir-opt` does."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    FileLineColLoc,
+    IntAttr,
+    ModuleOp,
+    StringAttr,
+)
+from xdsl.ir import Operation
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import VerifyException
+
+
+class LocatedParser(Parser):
+    """
+    A parser that gives operations without `loc(...)` their place in the text, and
+    reports attributes that do not verify as errors of that place.
+    """
+
+    def __init__(self, context: Context, text: str, name: str):
+        super().__init__(context, text, name)
+        self._file = StringAttr(name)
+        self._line_starts = [0]
+        for line in text.split("\n"):
+            self._line_starts.append(self._line_starts[-1] + len(line) + 1)
+
+    def _place(self, position: int) -> FileLineColLoc:
+        line = bisect_right(self._line_starts, position)
+        column = position - self._line_starts[line - 1] + 1
+        return FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
+
+    def parse_operation(self) -> Operation:
+        start = self._current_token.span
+        try:
+            op = super().parse_operation()
+        except VerifyException as error:
+            self.raise_error(str(error), start.start, start.end)
+        if op.location == UNKNOWN_LOC:
+            op.location = self._place(start.start)
+        return op
+
+
+def parse_located(
+    context: Context, text: str, name: str, implicit_module: bool = True
+) -> ModuleOp:
+    """The module in `text`, which came from the file `name`."""
+    return LocatedParser(context, text, name).parse_module(implicit_module)

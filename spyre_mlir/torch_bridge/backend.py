@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+The `torch.compile` backend: `torch.compile(model, backend="spyre_mlir")`.
+
+AOTAutograd gives functional ATen graphs with mutations at the end. Graphs without
+gradients keep composite operations whole; graphs with gradients decompose them. Each
+graph is compiled per concrete key: sizes, strides, types, devices, shared storages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from spyre_mlir.config import Options
+from spyre_mlir.diagnostics import OptionError
+
+from .program import Program
+
+Compiled = Callable[[list[Any]], tuple[Any, ...]]
+
+
+def spyre_mlir(
+    gm: fx.GraphModule,
+    example_inputs: Sequence[Any],
+    options: Mapping[str, Any] | None = None,
+    mode: str | None = None,
+    **unknown: Any,
+) -> Callable[..., Any]:
+    """The entry point of `torch_dynamo_backends`."""
+    from torch._dynamo.backends.common import aot_autograd
+
+    from .decompositions import composites_kept, inference_table, training_table
+
+    if mode is not None or unknown:
+        given = ", ".join(sorted(["mode"] * (mode is not None) + list(unknown)))
+        raise OptionError(
+            f"the backend spyre_mlir takes options={{...}}, not {given}",
+            ("options are in the documentation of spyre_mlir.config",),
+        )
+    parsed = Options.parse(options)
+
+    def compile_graph(graph: fx.GraphModule, inputs: Sequence[Any]) -> Compiled:
+        compiled = CompiledGraph(graph, inputs, parsed)
+
+        # a plain function: wrappers of AOTAutograd keep its attributes
+        def run(arguments: list[Any]) -> tuple[Any, ...]:
+            return compiled(arguments)
+
+        run._boxed_call = True  # type: ignore[attr-defined]
+        return run
+
+    training = torch.is_grad_enabled() and any(
+        isinstance(x, torch.Tensor) and x.requires_grad for x in example_inputs
+    )
+    backend = aot_autograd(
+        fw_compiler=compile_graph,
+        decompositions=training_table() if training else inference_table(),
+        keep_inference_input_mutations=True,
+    )
+    with composites_kept(not training):
+        return backend(gm, example_inputs)
+
+
+class CompiledGraph:
+    """A graph and its programs by concrete key."""
+
+    def __init__(self, gm: fx.GraphModule, inputs: Sequence[Any], options: Options):
+        self.gm = gm
+        self.options = options
+        self.programs: dict[tuple[Any, ...], Program] = {}
+        if not any(_is_symbolic(x) for x in inputs):
+            key = program_key(inputs)
+            self.programs[key] = self._program(inputs)
+
+    def _program(self, arguments: Sequence[Any]) -> Program:
+        from torch._subclasses.fake_tensor import unset_fake_temporarily
+
+        with torch._C._DisableTorchDispatch(), unset_fake_temporarily():
+            return Program(self.gm, arguments, self.options)
+
+    def __call__(self, arguments: list[Any]) -> tuple[Any, ...]:
+        key = program_key(arguments)
+        program = self.programs.get(key)
+        if program is None:
+            program = self.programs[key] = self._program(arguments)
+        with torch.no_grad():
+            return program(arguments)
+
+
+def _is_symbolic(value: Any) -> bool:
+    if isinstance(value, torch.Tensor):
+        return any(isinstance(n, torch.SymInt) for n in (*value.shape, *value.stride()))
+    return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
+
+
+def program_key(arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """What a program depends on: numbers, and each tensor's form, not its values."""
+    parts: list[Any] = []
+    seen: dict[int, int] = {}
+    for position, value in enumerate(arguments):
+        if not isinstance(value, torch.Tensor):
+            parts.append(value)
+            continue
+        shared = position
+        if type(value) is torch.Tensor or isinstance(value, torch.nn.Parameter):
+            address = value.untyped_storage().data_ptr()
+            shared = seen.setdefault(address, position) if address else position
+        form = (value.shape, value.stride(), value.dtype, value.device.type)
+        parts.append((*form, shared - position))
+    return tuple(parts)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+An FX graph at concrete sizes.
+
+Dynamo may trace with symbolic sizes; programs are compiled for the sizes of a call.
+This resolves what FX promises of each node (`meta["val"]`) at those sizes, without
+running anything and without adding a guard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+import torch
+from torch import fx
+
+from spyre_mlir.diagnostics import SourceLine, Unsupported
+
+from .dtypes import NAMES
+from .emit import TensorMeta
+
+SymbolicNumber = torch.SymInt | torch.SymFloat | torch.SymBool
+
+
+class DataDependent(Unsupported):
+    """A size that is known only when the data is."""
+
+
+class ConcreteGraph:
+    """A graph module, and what its symbols are at one call."""
+
+    def __init__(self, gm: fx.GraphModule, arguments: Sequence[Any]):
+        self.gm = gm
+        self.symbols: dict[sympy.Symbol, Any] = {}
+        self._numbers: dict[sympy.Expr, Any] = {}
+        self._metas: dict[fx.Node, tuple[TensorMeta, ...]] = {}
+        placeholders = gm.graph.find_nodes(op="placeholder")
+        for node, argument in zip(placeholders, arguments, strict=True):
+            self._bind(node.meta.get("val"), argument)
+
+    def _bind(self, promised: Any, given: Any) -> None:
+        if isinstance(promised, torch.Tensor):
+            for part in ("size", "stride"):
+                pairs = zip(
+                    getattr(promised, part)(), getattr(given, part)(), strict=True
+                )
+                for symbol, number in pairs:
+                    self._bind(symbol, number)
+        elif isinstance(promised, SymbolicNumber):
+            symbol = promised.node.expr
+            if isinstance(symbol, sympy.Symbol):
+                number = given
+                if isinstance(given, SymbolicNumber):
+                    number = given.node.hint
+                self.symbols.setdefault(symbol, sympy.sympify(number))
+
+    def number(self, value: Any) -> Any:
+        """A number that is not symbolic."""
+        if not isinstance(value, SymbolicNumber):
+            return value
+        expr = value.node.expr
+        if expr not in self._numbers:
+            found = sympy.sympify(sympy.sympify(expr).xreplace(self.symbols))
+            if found.free_symbols:
+                raise DataDependent("a size", f"{expr} depends on data")
+            kind = {torch.SymInt: int, torch.SymFloat: float}.get(type(value), bool)
+            self._numbers[expr] = kind(found)
+        return self._numbers[expr]
+
+    def meta(self, tensor: torch.Tensor) -> TensorMeta:
+        shape = tuple(self.number(n) for n in tensor.shape)
+        strides: tuple[int, ...] = ()
+        if tensor.layout == torch.strided:
+            strides = tuple(self.number(n) for n in tensor.stride())
+        name = NAMES.get(tensor.dtype, str(tensor.dtype).removeprefix("torch."))
+        return TensorMeta(shape, name, strides)
+
+    def metas(self, node: fx.Node) -> tuple[TensorMeta, ...]:
+        """What the node gives: its tensor, or the tensors of its tuple."""
+        if node not in self._metas:
+            self._metas[node] = tuple(self.meta(t) for t in tensors_of(node))
+        return self._metas[node]
+
+    def is_tensor(self, node: fx.Node) -> bool:
+        return isinstance(node.meta.get("val"), torch.Tensor)
+
+    def is_number(self, node: fx.Node) -> bool:
+        return isinstance(node.meta.get("val"), SymbolicNumber | int | float)
+
+    def is_known_number(self, node: fx.Node) -> bool:
+        """A number that follows from the sizes."""
+        value = node.meta.get("val")
+        if not isinstance(value, SymbolicNumber):
+            return self.is_number(node)
+        return not sympy.sympify(value.node.expr).free_symbols - self.symbols.keys()
+
+
+def tensors_of(node: fx.Node) -> tuple[torch.Tensor, ...]:
+    value = node.meta.get("val")
+    if isinstance(value, torch.Tensor):
+        return (value,)
+    if isinstance(value, (tuple, list)):
+        return tuple(v for v in value if isinstance(v, torch.Tensor))
+    return ()
+
+
+# ------------------------------------------------------------------ locations
+
+
+def user_line(node: fx.Node) -> SourceLine | None:
+    """The innermost line of the node's stack that is not PyTorch's own."""
+    trace = node.stack_trace
+    if not trace:
+        return None
+    lines = trace.splitlines()
+    found: SourceLine | None = None
+    for position, line in enumerate(lines):
+        parsed = _frame(line)
+        if parsed is None:
+            continue
+        file, number, function = parsed
+        text = lines[position + 1].strip() if position + 1 < len(lines) else ""
+        if found is None or not _is_torch(file):
+            found = SourceLine(file, number, text, function)
+    return found
+
+
+def _frame(line: str) -> tuple[str, int, str] | None:
+    """`File "model.py", line 41, in forward`."""
+    line = line.strip()
+    if not line.startswith('File "'):
+        return None
+    file, _, rest = line[len('File "') :].partition('", line ')
+    number, _, function = rest.partition(", in ")
+    if not number.isdigit():
+        return None
+    return file, int(number), function
+
+
+def _is_torch(file: str) -> bool:
+    return "/torch/" in file and "site-packages" in file
+
+
+def module_path(node: fx.Node) -> str:
+    """`encoder.layer.0.attention`: the module whose forward made the node."""
+    stack = node.meta.get("nn_module_stack")
+    if not stack:
+        return ""
+    path = list(stack.values())[-1][0]
+    path = path.replace("L['self']", "").removeprefix(".")
+    return path.replace("_modules['", "").replace("']", "")

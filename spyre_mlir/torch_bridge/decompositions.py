@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+What AOTAutograd rewrites before a graph reaches us.
+
+PyTorch's core ATen decompositions, less what the table imports, plus our own for the
+fused fast paths of PyTorch's transformer modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from math import sqrt
+from typing import Any
+
+import torch
+
+from .aten_table import COMPOSITES, DECOMPOSED, row_of
+
+Decompositions = dict[Any, Callable[..., Any]]
+aten = torch.ops.aten
+functional = torch.nn.functional
+
+
+@cache
+def inference_table() -> Decompositions:
+    """Decompositions of graphs without gradients."""
+    from torch._decomp import _core_aten_decompositions_post_autograd
+
+    core = _core_aten_decompositions_post_autograd()
+    rules = {op: rule for op, rule in core.items() if not _imported(op)}
+    return rules | _named() | _own()
+
+
+@cache
+def training_table() -> Decompositions:
+    """Decompositions of forward and backward graphs."""
+    return inference_table()
+
+
+def _imported(op: Any) -> bool:
+    row = row_of(op)
+    return row is not None and row.how != "decompose"
+
+
+def _named() -> Decompositions:
+    """PyTorch's rules for what the table decomposes beyond the core set."""
+    from torch._decomp import global_decomposition_table
+
+    known = global_decomposition_table["post_autograd"]
+    wanted = {_find(name) for name in DECOMPOSED}
+    return {op: rule for op, rule in known.items() if op in wanted}
+
+
+def _find(name: str) -> Any:
+    packet, overload = name.split(".")
+    return getattr(getattr(aten, packet), overload)
+
+
+def _own() -> Decompositions:
+    return {
+        aten._transformer_encoder_layer_fwd.default: encoder_layer,
+        aten._native_multi_head_attention.default: multi_head_attention,
+    }
+
+
+@contextmanager
+def composites_kept(kept: bool) -> Iterator[None]:
+    """Keeps the table's composite operations whole while a graph is traced."""
+    if not kept:
+        yield
+        return
+    from torch.export.exported_program import _override_composite_implicit_decomp
+
+    def keep(*_: Any, **__: Any) -> Any:
+        return NotImplemented
+
+    with _override_composite_implicit_decomp(dict.fromkeys(_composites(), keep)):
+        yield
+
+
+@cache
+def _composites() -> tuple[Any, ...]:
+    return tuple(_find(name) for name in COMPOSITES)
+
+
+# ------------------------------------------------------- fused transformer paths
+
+
+def _heads(x: torch.Tensor, count: int) -> torch.Tensor:
+    batch, rows, width = x.shape
+    return x.reshape(batch, rows, count, width // count).transpose(1, 2)
+
+
+def _blocked(
+    mask: torch.Tensor, mask_type: int | None, batch: int, rows: int
+) -> torch.Tensor:
+    """The keys that a query must not see, against [batch, heads, rows, keys]."""
+    blocked = mask.to(torch.bool)
+    if mask_type == 1:
+        return blocked.reshape(batch, 1, 1, -1)
+    if mask_type == 0:
+        return blocked.reshape(1, 1, rows, -1)
+    return blocked
+
+
+def multi_head_attention(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    embed_dim: int,
+    num_head: int,
+    qkv_weight: torch.Tensor,
+    qkv_bias: torch.Tensor,
+    proj_weight: torch.Tensor,
+    proj_bias: torch.Tensor,
+    mask: torch.Tensor | None = None,
+    need_weights: bool = True,
+    average_attn_weights: bool = True,
+    mask_type: int | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """aten._native_multi_head_attention, on [batch, rows, embed]."""
+    weights, biases = qkv_weight.chunk(3), qkv_bias.chunk(3)
+    q, k, v = (
+        _heads(functional.linear(x, w, b), num_head)
+        for x, w, b in zip((query, key, value), weights, biases, strict=True)
+    )
+    scores = torch.matmul(q * (1 / sqrt(q.shape[-1])), k.transpose(-2, -1))
+    if mask is not None:
+        batch, _, rows, _ = scores.shape
+        blocked = _blocked(mask, mask_type, batch, rows)
+        scores = scores.masked_fill(blocked, float("-inf"))
+    attention = torch.softmax(scores, -1)
+    mixed = torch.matmul(attention, v).transpose(1, 2).reshape(query.shape)
+    result = functional.linear(mixed, proj_weight, proj_bias)
+    if not need_weights:
+        return result, query.new_empty(())
+    return result, attention.mean(1) if average_attn_weights else attention
+
+
+def encoder_layer(
+    src: torch.Tensor,
+    embed_dim: int,
+    num_heads: int,
+    qkv_weight: torch.Tensor,
+    qkv_bias: torch.Tensor,
+    proj_weight: torch.Tensor,
+    proj_bias: torch.Tensor,
+    use_gelu: bool,
+    norm_first: bool,
+    eps: float,
+    norm_weight_1: torch.Tensor,
+    norm_bias_1: torch.Tensor,
+    norm_weight_2: torch.Tensor,
+    norm_bias_2: torch.Tensor,
+    ffn_weight_1: torch.Tensor,
+    ffn_bias_1: torch.Tensor,
+    ffn_weight_2: torch.Tensor,
+    ffn_bias_2: torch.Tensor,
+    mask: torch.Tensor | None = None,
+    mask_type: int | None = None,
+) -> torch.Tensor:
+    """aten._transformer_encoder_layer_fwd."""
+
+    def norm(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor):
+        return functional.layer_norm(x, (embed_dim,), weight, bias, eps)
+
+    def attend(x: torch.Tensor) -> torch.Tensor:
+        projections = (qkv_weight, qkv_bias, proj_weight, proj_bias)
+        settings = (mask, False, True, mask_type)
+        return multi_head_attention(
+            x, x, x, embed_dim, num_heads, *projections, *settings
+        )[0]
+
+    def feed(x: torch.Tensor) -> torch.Tensor:
+        hidden = functional.linear(x, ffn_weight_1, ffn_bias_1)
+        hidden = functional.gelu(hidden) if use_gelu else functional.relu(hidden)
+        return functional.linear(hidden, ffn_weight_2, ffn_bias_2)
+
+    first, second = (norm_weight_1, norm_bias_1), (norm_weight_2, norm_bias_2)
+    if norm_first:
+        src = src + attend(norm(src, *first))
+        return src + feed(norm(src, *second))
+    src = norm(src + attend(src), *first)
+    return norm(src + feed(src), *second)
