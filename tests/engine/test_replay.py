@@ -92,11 +92,11 @@ def test_a_second_launch_and_one_after_nan_give_the_same_bits() -> None:
     for before in (lambda e: None, lambda e: None, poison):
         before(engine)
         engine.run(program, SYMBOLS)
-        results.append(result(engine))
+        # Padding lanes of a stick carry what the scratchpad held.
+        results.append(buffer("f16", (M, N)).unpack(result(engine)))
     assert torch.equal(results[0], results[1])
     assert torch.equal(results[0], results[2])
-    got = buffer("f16", (M, N)).unpack(results[0])
-    torch.testing.assert_close(got, expected, rtol=1e-2, atol=1e-2)
+    torch.testing.assert_close(results[0], expected, rtol=1e-2, atol=1e-2)
 
 
 def test_other_addresses_bind_again() -> None:
