@@ -70,7 +70,7 @@ class Engine:
         lx_bytes = chip.scratchpad_bytes_per_core if chip else SCRATCHPAD_BYTES
         with plain_torch():
             scratch = Scratch()
-            codec = _codec(numerics, scratch)
+            codec = _codec(numerics)
             self.machine = Machine(memory, cores, lx_bytes, codec, scratch)
         self.binder = Binder(self.machine)
         self._bound: OrderedDict[dev.ProgramOp, _Bound] = OrderedDict()
@@ -129,7 +129,7 @@ class Engine:
                 return
 
 
-def _codec(numerics: str, scratch: Scratch) -> Codec:
+def _codec(numerics: str) -> Codec:
     if numerics == "ieee":
-        return Ieee(scratch)
+        return Ieee()
     raise CardError(f'numerics "{numerics}" is none of ieee')
