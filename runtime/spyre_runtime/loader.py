@@ -18,6 +18,9 @@ from .card import Card
 from .clock import Timing, time_program
 from .memory import Block
 
+observers: list[Callable[[Executable], None]] = []
+"""Called at each launch with what is launched, by tools that report."""
+
 
 class Executable:
     """An image on a card: its programs, constants and pool."""
@@ -70,6 +73,8 @@ class Executable:
         self.card.submit(lambda: self._run(arguments, results))
 
     def _run(self, arguments: Sequence[int], results: Sequence[int]) -> None:
+        for observe in observers:
+            observe(self)
         base = self._bases(arguments, results)
         for call in self.image.calls:
             symbols = [base[buffer] + offset for buffer, offset in call.symbols]
