@@ -23,13 +23,13 @@ _REWRITE = (
     "spyre-simplify-functions",
     "cse",
     "dce",
-    "spyre-copy-results",
 )
 _PLAN = (
     "spyre-plan-layouts",
     "spyre-materialize-layouts",
     "spyre-fold-reindex",
     "dce",
+    "spyre-copy-results",
     "spyre-plan-division",
     "spyre-plan-groups",
     "spyre-plan-tiles",

@@ -66,7 +66,7 @@ def build_key() -> str:
     """Names everything that a build depends on, but for the compiler."""
     folder = torch_folder()
     parts = (
-        SOURCE.read_bytes(),
+        *(path.read_bytes() for path in sorted(SOURCE.parent.iterdir())),
         " ".join(_FLAGS + _DEFINES + _LIBRARIES).encode(),
         f"{folder} {torch_version(folder)}".encode(),
         f"{sys.implementation.cache_tag} {sysconfig.get_platform()}".encode(),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 
@@ -165,12 +166,13 @@ def linear_view(
     return elements.as_strided(sizes, strides, address // dtype.itemsize + offset)
 
 
-def whole(tiled: Tiled) -> Iterator[Rectangle]:
+@lru_cache(maxsize=4096)
+def whole(tiled: Tiled) -> tuple[Rectangle, ...]:
     """The rectangles of all elements."""
     walks = [Walk(d, 1, size) for d, size in enumerate(tiled.shape)]
     parts = rectangles(tiled, (0,) * len(walks), walks)
     assert parts is not None  # every dimension is walked once
-    return parts
+    return tuple(parts)
 
 
 def write_host(
@@ -248,6 +250,13 @@ def default_tiled(
     sizes: Sequence[int], strides: Sequence[int], dtype: torch.dtype
 ) -> Tiled | None:
     """The layout of a tensor that a user can see; None means linear."""
+    return _default_tiled(tuple(sizes), tuple(strides), dtype)
+
+
+@lru_cache(maxsize=4096)
+def _default_tiled(
+    sizes: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype
+) -> Tiled | None:
     name = DTYPE_NAMES.get(dtype)
     if name is None or len(sizes) > MAX_RANK:
         return None

@@ -10,6 +10,7 @@ goes through the block's host image and a write through the address of each elem
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 import torch
@@ -29,7 +30,7 @@ from .formats import (
     rectangles,
     write_host,
 )
-from .memory import LINEAR, Block, CardMemory, Tiled
+from .memory import Block, CardMemory, Tiled
 
 
 @dataclass(frozen=True)
@@ -45,27 +46,33 @@ class View:
 
 def read_view(memory: CardMemory, view: View) -> torch.Tensor:
     """A new row-major CPU tensor with the view's elements."""
+    out = torch.empty(view.sizes, dtype=view.dtype, device="cpu")
+    read_into(memory, view, out)
+    return out
+
+
+def read_into(memory: CardMemory, view: View, out: torch.Tensor) -> None:
+    """Stores the view's elements in a CPU tensor of its sizes and any dtype."""
     layout = view.block.layout
-    if prod(view.sizes) == 0:
-        return torch.empty(view.sizes, dtype=view.dtype, device="cpu")
+    if out.numel() == 0:
+        return
     if not isinstance(layout, Tiled):
-        return _linear(memory, view).clone(memory_format=torch.contiguous_format)
+        out.copy_(_linear(memory, view))
+        return
     if DTYPE_NAMES.get(view.dtype) != layout.dtype:
-        return _as_host(_image(memory, view.block, layout), view).clone()
+        out.copy_(_as_host(_image(memory, view.block, layout), view))
+        return
     parts = _parts(layout, view)
     if parts is not None:
-        out = torch.empty(view.sizes, dtype=view.dtype, device="cpu")
         for part in parts:
             source = device_view(memory, view.block.address, layout, part)
             part.of(out).copy_(source)
-        return out
-    if prod(view.sizes) * 4 < layout.numel:
-        return (
-            _elements(memory, view, layout).take(_places(layout, view)).to(view.dtype)
-        )
-    image = _image(memory, view.block, layout).view(-1)
-    part = image.as_strided(view.sizes, view.strides, view.offset)
-    return part.clone(memory_format=torch.contiguous_format)
+    elif out.numel() * 4 < layout.numel:
+        found = _elements(memory, view, layout).take(_places(layout, view))
+        out.copy_(found.to(view.dtype))
+    else:
+        image = _image(memory, view.block, layout).view(-1)
+        out.copy_(image.as_strided(view.sizes, view.strides, view.offset))
 
 
 def write_view(memory: CardMemory, view: View, source: torch.Tensor) -> None:
@@ -160,28 +167,37 @@ def _is_all_in_order(tiled: Tiled, view: View) -> bool:
     )
 
 
-def _parts(tiled: Tiled, view: View) -> list[Rectangle] | None:
+def _parts(tiled: Tiled, view: View) -> tuple[Rectangle, ...] | None:
     """The view as rectangles, or None where it does not follow the dimensions."""
-    located = _locate(tiled, view)
+    return _rectangles(tiled, view.sizes, view.strides, view.offset)
+
+
+@lru_cache(maxsize=4096)
+def _rectangles(
+    tiled: Tiled, sizes: tuple[int, ...], strides: tuple[int, ...], offset: int
+) -> tuple[Rectangle, ...] | None:
+    located = _locate(tiled, sizes, strides, offset)
     if located is None:
         return None
     parts = rectangles(tiled, *located)
-    return None if parts is None else list(parts)
+    return None if parts is None else tuple(parts)
 
 
-def _locate(tiled: Tiled, view: View) -> tuple[list[int], list[Walk]] | None:
-    """Where the view begins, and the dimension that each of its own walks along."""
+def _locate(
+    tiled: Tiled, sizes: tuple[int, ...], strides: tuple[int, ...], offset: int
+) -> tuple[list[int], list[Walk]] | None:
+    """Where a view begins, and the dimension that each of its own walks along."""
     steps = row_major(tiled.shape)
-    rest = view.offset
+    rest = offset
     start: list[int] = []
     for step, size in zip(steps, tiled.shape, strict=True):
         start.append(min(rest // step, size - 1))
         rest -= start[-1] * step
     if rest:
-        raise RuntimeError(f"a view begins at element {view.offset} of {tiled.numel}")
+        raise RuntimeError(f"a view begins at element {offset} of {tiled.numel}")
     last = list(start)
     walks: list[Walk] = []
-    for size, stride in zip(view.sizes, view.strides, strict=True):
+    for size, stride in zip(sizes, strides, strict=True):
         dim = _dimension(tiled.shape, steps, stride) if size > 1 and stride else -1
         if dim is None:
             return None
@@ -232,6 +248,3 @@ def _places(tiled: Tiled, view: View) -> torch.Tensor:
         else:
             places += index * device[dim]
     return places.expand(view.sizes)
-
-
-__all__ = ["LINEAR", "View", "host_bytes", "read_view", "write_view"]

@@ -10,7 +10,7 @@ is complete and the lowering allocates nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.ir import Block, SSAValue
@@ -135,11 +135,14 @@ class KernelBuilder:
         self._loads: dict[object, _Tile] = {}
         self._loops = 0
         self._shared: tuple[LoopLevel, ...] | None = None
-        self._last_use = _last_uses(self.ops)
+        self._inlined = _inlined_maps(self.ops, self.outputs)
+        self._last_use = _last_uses(self.ops, self._inlined)
 
     def build(self) -> Kernel:
         for position, op in enumerate(self.ops):
-            self._op(self._context(position, op))
+            context = self._context(position, op)
+            if op.results[0] not in self._inlined:
+                self._op(context)
         self.kernel.statements = _in_program_order(self.kernel.statements)
         for buffer in self.kernel.buffers:
             if buffer.role == "stage" or buffer.last < 0:
@@ -289,6 +292,11 @@ class KernelBuilder:
         target: Operand,
     ) -> None:
         tile = self._result_tile(ctx, target)
+        steps: tuple[Step, ...] = ()
+        inlined = self._inlined.get(inputs[0].value)
+        if inlined is not None:
+            inputs = operands_of(inlined)[:-1]
+            steps = vector_steps(inlined)
         reads = tuple(self._read(ctx, o) for o in inputs)
         result = _staged(lx_walk(target, tile.box, ctx.axes, tile.buffer.address), tile)
         write, acc_level = result, -1
@@ -315,6 +323,7 @@ class KernelBuilder:
                 axes=ctx.axes,
                 reads=reads,
                 write=write,
+                steps=steps,
                 combine=op.kind.data,
                 fold=op.dims_data,
                 acc_level=acc_level,
@@ -518,11 +527,39 @@ def _staged(access: Access, tile: _Tile) -> Access:
     )
 
 
-def _last_uses(ops: Sequence[spyre.SpyreOp]) -> dict[SSAValue, int]:
+def _inlined_maps(
+    ops: Sequence[spyre.SpyreOp], outputs: Sequence[SSAValue]
+) -> dict[SSAValue, spyre.MapOp]:
+    """Maps whose only reader is a reduction of the group: one record does both."""
+    found: dict[SSAValue, spyre.MapOp] = {}
+    for op in ops:
+        if not isinstance(op, spyre.ReduceOp) or _has_own_loops(op):
+            continue
+        source = op.source.owner
+        if (
+            isinstance(source, spyre.MapOp)
+            and source in ops
+            and op.source not in outputs
+            and op.source.has_one_use()
+        ):
+            found[op.source] = source
+    return found
+
+
+def _has_own_loops(op: spyre.ReduceOp) -> bool:
+    levels = op.tile.levels_data if op.tile else ()
+    return any(iterator in op.dims_data for iterator, _ in levels)
+
+
+def _last_uses(
+    ops: Sequence[spyre.SpyreOp], inlined: Mapping[SSAValue, spyre.MapOp]
+) -> dict[SSAValue, int]:
     last: dict[SSAValue, int] = {}
     for position, op in enumerate(ops):
         for operand in op.operands:
             last[operand] = position
+            if operand in inlined:
+                last |= dict.fromkeys(inlined[operand].operands, position)
     return last
 
 

@@ -17,6 +17,13 @@ from spyre_mlir.algebra.linear import Linear
 from spyre_mlir.dialects import spyre
 
 
+CUT_ELEMENTS = 64
+"""
+Cuts of a stick dimension fall on multiples of this, a stick of the smallest elements
+and whole sticks of larger ones, so that operations on different types cut alike.
+"""
+
+
 @dataclass(frozen=True)
 class Operand:
     """A tensor of an operation and its coordinates over the iterators of a piece."""
@@ -119,8 +126,7 @@ def _granule(operand: Operand, iterator: int) -> int:
     if operand.stick_dim == SYNTHETIC:
         return 1
     step = operand.coordinates[operand.stick_dim].coefficients[iterator]
-    eps = spyre.eps_of(operand.value)
-    return eps // gcd(step, eps) if step else 1
+    return CUT_ELEMENTS // gcd(step, CUT_ELEMENTS) if step else 1
 
 
 def _runs_backwards(operand: Operand, iterator: int) -> bool:
@@ -128,11 +134,16 @@ def _runs_backwards(operand: Operand, iterator: int) -> bool:
 
 
 def _is_splittable(operand: Operand, iterator: int) -> bool:
-    """A cut must leave boxes of the operand that do not interleave."""
-    for coordinate in operand.coordinates:
+    """
+    A cut must leave boxes of the operand that do not interleave, and the boxes of a
+    result are all of it: what no piece writes is filled too.
+    """
+    for coordinate, extent in zip(operand.coordinates, operand.shape, strict=True):
         step = abs(coordinate.coefficients[iterator])
         if not step:
             continue
+        if operand.is_target and step * operand.sizes[iterator] != extent:
+            return False
         others = [
             (abs(c), n)
             for k, (c, n) in enumerate(

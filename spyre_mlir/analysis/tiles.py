@@ -2,8 +2,9 @@
 """
 How each core goes through its share of a group: loop trips and buffer depth.
 
-Trips grow until the group's buffers fit the scratchpad; then a little more, so that
-loads, computes and stores of different trips overlap.
+Trips grow until the group's buffers fit the scratchpad, by whatever cut moves the
+fewest bytes; then a little more, so that loads, computes and stores of different trips
+overlap.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from spyre_mlir.algebra.layout import ceil_div
+from spyre_mlir.algebra.access import Access, Axis
+from spyre_mlir.algebra.layout import STICK_BYTES, ceil_div
 from spyre_mlir.analysis.clusters import Cluster, Member
-from spyre_mlir.analysis.groups import Group
-from spyre_mlir.analysis.kernel import build_kernel
+from spyre_mlir.analysis.groups import Group, with_tiles
+from spyre_mlir.analysis.kernel import Kernel, build_kernel
 from spyre_mlir.analysis.placement import place_buffers
 from spyre_mlir.analysis.space import IterRange, iteration_space
 from spyre_mlir.dialects import spyre
@@ -45,6 +47,14 @@ class Loops:
     """Per operation: (reduction iterator, trips)."""
 
 
+@dataclass(frozen=True)
+class Footprint:
+    """What loops cost: scratchpad of a core, and the bytes that it moves."""
+
+    lx_bytes: int
+    dram_bytes: int
+
+
 class TilePlanner:
     """Chooses the loops of one group."""
 
@@ -57,22 +67,65 @@ class TilePlanner:
         self.cluster = cluster
         self.classes = [c for c in cluster.dividable() if self._units(c) > 1]
         self.spaces = [iteration_space(op) for op in group.ops]
+        self.inputs, self.outputs = group.inputs(), group.outputs()
+        self._known: dict[Loops, Footprint] = {}
         self.limit = chip.scratchpad_usable_bytes_per_core
 
     def plan(self) -> list[spyre.TileAttr | None]:
         """Tiles per operation; DoesNotFit if the scratchpad is too small."""
+        starts = list(self._starts())
+        for loops in starts:
+            if self._fits(loops):
+                return self._tiles(self._overlapped(loops))
+        found = [f for f in map(self._cut, (starts[0], starts[-1])) if f is not None]
+        if not found:
+            raise DoesNotFit(
+                f"{self.group.ops[0].name}: one tile needs "
+                f"{self._evaluate(starts[-1]).lx_bytes} bytes of scratchpad, a core has "
+                f"{self.limit}"
+            )
+        return self._tiles(self._overlapped(min(found, key=self._price)))
+
+    def _starts(self) -> Iterator[Loops]:
+        """No loops, then contracted iterators cut in ever more trips while deep."""
         loops = Loops((1,) * len(self.classes), tuple(() for _ in self.group.ops))
-        bytes_ = self._bytes(loops)
-        while bytes_ > self.limit:
-            options = [(self._bytes(o), i, o) for i, o in enumerate(self._finer(loops))]
+        yield loops
+        while True:
+            deeper = loops
+            for position, op in enumerate(self.group.ops):
+                if isinstance(op, spyre.MatmulOp):
+                    for iterator in self._loopable(position):
+                        finer = self._split_reduction(deeper, position, iterator)
+                        if finer is not None and self._is_deep(finer):
+                            deeper = finer
+            if deeper == loops:
+                return
+            loops = deeper
+            yield loops
+
+    def _cut(self, loops: Loops) -> Loops | None:
+        """Cuts by the loops that move the fewest bytes, until the group fits."""
+        while not self._fits(loops):
+            now = self._evaluate(loops).lx_bytes
+            options = list(self._finer(loops))
+            # The first cut of a loop also doubles its buffers: no more bytes is enough.
+            smaller = [o for o in options if self._evaluate(o).lx_bytes <= now]
             if not options:
-                raise DoesNotFit(
-                    f"{self.group.ops[0].name}: one tile needs {bytes_} bytes of "
-                    f"scratchpad, a core has {self.limit}"
-                )
-            smallest = min(options)
-            bytes_, loops = smallest[0], smallest[2]
-        return self._tiles(self._overlapped(loops))
+                return None
+            loops = min(smaller or options, key=self._price)
+        return loops
+
+    def _price(self, loops: Loops) -> tuple[int, int]:
+        found = self._evaluate(loops)
+        return found.dram_bytes, found.lx_bytes
+
+    def _is_deep(self, loops: Loops) -> bool:
+        """Contracted tiles are long enough to pay for their partial sums."""
+        return all(
+            self.spaces[position][iterator].chunk(trips) >= MIN_DEPTH_ELEMENTS
+            for position, own in enumerate(loops.private)
+            for iterator, trips in own
+        )
 
     # ---- loops
 
@@ -155,9 +208,12 @@ class TilePlanner:
                 size = self.spaces[position][iterator].size
                 if size >= 2 * MIN_DEPTH_ELEMENTS:
                     finer = self._split_reduction(loops, position, iterator)
-                    if finer is not None and self._bytes(finer) <= self.limit:
+                    if finer is not None and self._fits(finer):
                         return finer
         return loops
+
+    def _fits(self, loops: Loops) -> bool:
+        return self._evaluate(loops).lx_bytes <= self.limit
 
     def _largest_tile(self, loops: Loops) -> int:
         largest = 0
@@ -192,11 +248,33 @@ class TilePlanner:
             tiles.append(spyre.TileAttr.of(levels, DEPTH))
         return tiles
 
-    def _bytes(self, loops: Loops) -> int:
+    def _evaluate(self, loops: Loops) -> Footprint:
+        known = self._known.get(loops)
+        if known is not None:
+            return known
         before = [op.tile for op in self.group.ops]
-        for op, tile in zip(self.group.ops, self._tiles(loops), strict=True):
-            op.tile = tile
-        kernel = build_kernel(self.group.ops, self.group.inputs(), self.group.outputs())
-        for op, tile in zip(self.group.ops, before, strict=True):
-            op.tile = tile
-        return place_buffers(kernel.buffers)
+        with_tiles(self.group.ops, self._tiles(loops))
+        kernel = build_kernel(self.group.ops, self.inputs, self.outputs)
+        with_tiles(self.group.ops, before)
+        found = Footprint(place_buffers(kernel.buffers), dram_bytes(kernel))
+        self._known[loops] = found
+        return found
+
+
+def dram_bytes(kernel: Kernel) -> int:
+    """Bytes that one core moves to and from DRAM."""
+    total = 0
+    for statement in kernel.statements:
+        for access in (*statement.reads, statement.write):
+            if access.space == "dram":
+                trips = prod(level.trips for level in statement.nest)
+                total += trips * _tile_bytes(statement.axes, access)
+    return total
+
+
+def _tile_bytes(axes: Sequence[Axis], access: Access) -> int:
+    sticks = 1
+    for axis, stick in zip(axes, access.stick, strict=True):
+        extent = max(axis.widest, 1)
+        sticks *= ceil_div(extent, access.eps) if stick else extent
+    return sticks * STICK_BYTES

@@ -61,6 +61,10 @@ def _host(names: str, note: str) -> dict[str, Row]:
     return dict.fromkeys(names.split(), Row("host", dtypes=(), note=note))
 
 
+def _decompose(names: str, note: str) -> dict[str, Row]:
+    return dict.fromkeys(names.split(), Row("decompose", dtypes=(), note=note))
+
+
 def _overloads(name: str, kinds: str) -> str:
     return " ".join(f"{name}.{kind}" for kind in kinds.split())
 
@@ -88,6 +92,9 @@ ELEMENTWISE: dict[str, Row] = {
     **_import("special_expm1.default", ew.unary("expm1")),
     **_import("gelu.default", ew.gelu, FLOATS),
     **_import("softplus.default", ew.softplus, FLOATS),
+    **_import("hardtanh.default", ew.hardtanh, NUMBERS),
+    **_import("leaky_relu.default", ew.leaky_relu, FLOATS),
+    **_import("elu.default", ew.elu, FLOATS),
     **_import("abs.default", ew.unary("abs", floats=False), NUMBERS),
     **_import("neg.default", ew.unary("neg", floats=False), NUMBERS),
     **_import("sign.default sgn.default", ew.unary("sign", floats=False), NUMBERS),
@@ -104,7 +111,7 @@ ELEMENTWISE: dict[str, Row] = {
     **_import(_overloads("add", "Tensor Scalar"), ew.additive("add")),
     **_import(_overloads("sub", "Tensor Scalar"), ew.additive("sub"), NUMBERS),
     **_import(_overloads("rsub", "Tensor Scalar"), ew.rsub, NUMBERS),
-    **_import(_overloads("mul", "Tensor Scalar"), ew.binary("mul", "and")),
+    **_import(_overloads("mul", "Tensor Scalar"), ew.binary("mul", "and", True)),
     **_import(_overloads("div", "Tensor Scalar Tensor_mode Scalar_mode"), ew.divide),
     **_import("floor_divide.default floor_divide.Scalar", ew.floor_divide, NUMBERS),
     **_import(
@@ -222,7 +229,8 @@ STRUCTURED: dict[str, Row] = {
 
 CREATION: dict[str, Row] = {
     **_import("full.default", creation.full),
-    **_import("full_like.default new_full.default", creation.full),
+    **_import("full_like.default", creation.full),
+    **_import("new_full.default", creation.new_full),
     **_import("scalar_tensor.default", creation.scalar_tensor),
     **_import("fill.Scalar", creation.full),
     **_import("zeros.default zeros_like.default", creation.constant(0)),
@@ -242,11 +250,27 @@ CREATION: dict[str, Row] = {
     **_import("eye.default eye.m", creation.eye),
 }
 
-DECOMPOSED: dict[str, Row] = dict.fromkeys(
-    ("_transformer_encoder_layer_fwd.default", "_native_multi_head_attention.default"),
-    Row("decompose", dtypes=FLOATS, note="the fused fast path of PyTorch's modules"),
-)
-"""Our own decompositions; PyTorch's core ATen decompositions come on top."""
+DECOMPOSED: dict[str, Row] = {
+    **_decompose(
+        "_transformer_encoder_layer_fwd.default _native_multi_head_attention.default",
+        "the fused fast path of PyTorch's modules",
+    ),
+    **_decompose(
+        "native_batch_norm.default _native_batch_norm_legit.default "
+        "_native_batch_norm_legit.no_stats _native_batch_norm_legit_functional.default "
+        "_batch_norm_with_update_functional.default batch_norm_backward.default",
+        "statistics of the batch",
+    ),
+    **_decompose(
+        "fmax.default fmin.default hypot.default special_ndtr.default "
+        "narrow_copy.default diagonal_scatter.default remainder.Scalar_Tensor "
+        "bitwise_and.Scalar_Tensor bitwise_or.Scalar_Tensor "
+        "bitwise_xor.Scalar_Tensor var.default var.dim std.default std.dim "
+        "var_mean.default var_mean.dim std_mean.default std_mean.dim",
+        "other spellings",
+    ),
+}
+"""Rewritten by AOTAutograd; PyTorch's core ATen decompositions come on top."""
 
 HOST: dict[str, Row] = {
     **_host(

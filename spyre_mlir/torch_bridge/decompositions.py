@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from .aten_table import COMPOSITES, row_of
+from .aten_table import COMPOSITES, DECOMPOSED, row_of
 
 Decompositions = dict[Any, Callable[..., Any]]
 aten = torch.ops.aten
@@ -29,7 +29,8 @@ def inference_table() -> Decompositions:
     from torch._decomp import _core_aten_decompositions_post_autograd
 
     core = _core_aten_decompositions_post_autograd()
-    return {op: rule for op, rule in core.items() if not _imported(op)} | _own()
+    rules = {op: rule for op, rule in core.items() if not _imported(op)}
+    return rules | _named() | _own()
 
 
 @cache
@@ -41,6 +42,20 @@ def training_table() -> Decompositions:
 def _imported(op: Any) -> bool:
     row = row_of(op)
     return row is not None and row.how != "decompose"
+
+
+def _named() -> Decompositions:
+    """PyTorch's rules for what the table decomposes beyond the core set."""
+    from torch._decomp import global_decomposition_table
+
+    known = global_decomposition_table["post_autograd"]
+    wanted = {_find(name) for name in DECOMPOSED}
+    return {op: rule for op, rule in known.items() if op in wanted}
+
+
+def _find(name: str) -> Any:
+    packet, overload = name.split(".")
+    return getattr(getattr(aten, packet), overload)
 
 
 def _own() -> Decompositions:
@@ -67,11 +82,7 @@ def composites_kept(kept: bool) -> Iterator[None]:
 
 @cache
 def _composites() -> tuple[Any, ...]:
-    def find(name: str) -> Any:
-        packet, overload = name.split(".")
-        return getattr(getattr(aten, packet), overload)
-
-    return tuple(find(name) for name in COMPOSITES)
+    return tuple(_find(name) for name in COMPOSITES)
 
 
 # ------------------------------------------------------- fused transformer paths

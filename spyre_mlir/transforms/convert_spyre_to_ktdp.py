@@ -199,8 +199,8 @@ class _Compute:
         self.axes = statement.axes
         self.rank = len(statement.axes)
         self.is_matmul = statement.kind == "matmul"
-        self.combine = "sum" if self.is_matmul else statement.combine
         self.folded = self._folded()
+        self.combine = self._combine()
         dtype = statement.write.dtype
         self.carried = "f32" if self.combine == "sum" and is_float(dtype) else dtype
         """Element type of what the generic makes."""
@@ -208,7 +208,13 @@ class _Compute:
     def _folded(self) -> tuple[int, ...]:
         if self.is_matmul:
             return tuple(a for a, r in enumerate(self.statement.roles) if r == "k")
-        return self.statement.fold if self.combine else ()
+        return self.statement.fold if self.statement.combine else ()
+
+    def _combine(self) -> str:
+        """The reduction; a fold of no axis is none."""
+        if self.is_matmul:
+            return "sum"
+        return self.statement.combine if self.folded else ""
 
     def write(self) -> None:
         s, writer = self.statement, self.writer
@@ -307,10 +313,10 @@ class _Compute:
             for step in self.statement.steps:
                 values.append(self._step(block, step, values))
             value = values[-1]
+        value = self._as_carried(block, value)
         if self.combine:
-            term = self._as_carried(block, value)
             combine = REDUCTIONS[self.combine]["combine"]
-            value = self._scalar(block, combine, [block.args[-1], term])
+            value = self._scalar(block, combine, [block.args[-1], value])
         self._add(block, linalg.ops.YieldOp(value))
         return block
 

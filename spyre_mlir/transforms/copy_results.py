@@ -9,7 +9,7 @@ becomes
     %3 = spyre.reindex %1 {identity}
     func.return %2, %1, %3
 
-Runs before the planners: results lie in memory that the caller gives.
+Runs after the last rewrite: results lie in memory that the caller gives.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class CopyResultsPass(ModulePass):
 def _copy(value: SSAValue, before: Operation) -> SSAValue:
     shape = tuple(spyre.tensor_of(value).get_shape())
     identity = AffineMap.identity(len(shape))
-    type_ = spyre.with_layout(spyre.tensor_of(value), None)
+    type_ = spyre.tensor_of(value)
     op = spyre.ReindexOp([value], type_, shape, [identity], [identity])
     op.location = before.location
     Rewriter.insert_op(op, InsertPoint.before(before))

@@ -28,7 +28,8 @@ def test_another_pytorch_does_not_fit(
 def test_another_source_does_not_fit(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    changed = tmp_path / "spyre.cpp"
+    changed = tmp_path / "csrc" / "spyre.cpp"
+    changed.parent.mkdir()
     changed.write_bytes(build.SOURCE.read_bytes() + b"\n")
     monkeypatch.setattr(build, "SOURCE", changed)
     assert build.find_build() is None
@@ -46,7 +47,8 @@ def test_a_missing_compiler_is_named(
 def test_a_failing_compiler_is_quoted_and_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    broken = tmp_path / "spyre.cpp"
+    broken = tmp_path / "csrc" / "spyre.cpp"
+    broken.parent.mkdir()
     broken.write_text("int main( {}")
     monkeypatch.setattr(build, "SOURCE", broken)
     monkeypatch.setenv("SPYRE_CACHE_DIR", str(tmp_path))

@@ -9,7 +9,6 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/PythonTorchFunctionTLS.h>
 #include <ATen/SDPBackend.h>
-#include <ATen/core/CachingHostAllocator.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <ATen/native/CPUFallback.h>
@@ -23,15 +22,17 @@
 #include <ATen/ops/view_native.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <c10/util/strides.h>
 #include <torch/csrc/DynamicTypes.h>
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/library.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <map>
 #include <mutex>
+
+#include "pinned.h"
 
 namespace {
 
@@ -106,11 +107,13 @@ c10::DataPtr data_on(DeviceIndex card, uintptr_t address) {
   return {data, data, &release, Device(kCard, card)};
 }
 
+c10::DataPtr allocate_on(DeviceIndex card, size_t nbytes) {
+  return data_on(card, nbytes ? ask<uintptr_t>("allocate", int(card), nbytes) : 0);
+}
+
 struct CardAllocator final : c10::DeviceAllocator {
   c10::DataPtr allocate(size_t nbytes) override {
-    const auto card = current_card;
-    if (!nbytes) return data_on(card, 0);
-    return data_on(card, ask<uintptr_t>("allocate", int(card), nbytes));
+    return allocate_on(current_card, nbytes);
   }
   c10::DeleterFnPtr raw_deleter() const override { return &release; }
   void copy_data(void* to, const void* from, size_t nbytes) const override {
@@ -130,9 +133,7 @@ struct CardAllocator final : c10::DeviceAllocator {
     };
     const auto in = found.at("allocations"), out = found.at("frees");
     set(stats.allocation, in - out, in - out, in, out);
-    set(stats.active, in - out, in - out, in, out);
     set(stats.allocated_bytes, found.at("allocated"), found.at("peak"), 0, 0);
-    set(stats.active_bytes, found.at("allocated"), found.at("peak"), 0, 0);
     set(stats.reserved_bytes, found.at("reserved"), found.at("reserved"), 0, 0);
     stats.num_ooms = found.at("out_of_memory");
     return stats;
@@ -151,56 +152,9 @@ struct CardAllocator final : c10::DeviceAllocator {
 CardAllocator card_allocator;
 REGISTER_ALLOCATOR(kCard, &card_allocator)
 
-// Page-locked memory needs no locking against a simulated card; what counts is that
-// PyTorch can tell it from other memory.
-std::mutex pinned_lock;
-std::map<uintptr_t, size_t> pinned;
-
-void release_pinned(void* data) {
-  {
-    std::lock_guard lock(pinned_lock);
-    pinned.erase(reinterpret_cast<uintptr_t>(data));
-  }
-  std::free(data);
-}
-
-bool is_pinned(const void* data) {
-  const auto address = reinterpret_cast<uintptr_t>(data);
-  std::lock_guard lock(pinned_lock);
-  auto after = pinned.upper_bound(address);
-  if (after == pinned.begin()) return false;
-  const auto& [start, nbytes] = *std::prev(after);
-  return address < start + nbytes;
-}
-
-struct PinnedAllocator final : at::HostAllocator {
-  c10::DataPtr allocate(size_t nbytes) override {
-    if (!nbytes) return {nullptr, c10::Device(c10::kCPU)};
-    void* data = std::aligned_alloc(128, (nbytes + 127) / 128 * 128);
-    TORCH_CHECK(data, "no host memory for ", nbytes, " pinned bytes");
-    std::lock_guard lock(pinned_lock);
-    pinned[reinterpret_cast<uintptr_t>(data)] = nbytes;
-    return {data, data, &release_pinned, c10::Device(c10::kCPU)};
-  }
-  c10::DeleterFnPtr raw_deleter() const override { return &release_pinned; }
-  void copy_data(void* to, const void* from, size_t nbytes) const override {
-    default_copy_data(to, from, nbytes);
-  }
-  bool record_event(void*, void*, c10::Stream) override { return true; }
-  void empty_cache() override {}
-  at::HostStats get_stats() override { return {}; }
-  void reset_accumulated_stats() override {}
-  void reset_peak_stats() override {}
-};
-
-PinnedAllocator pinned_allocator;
-REGISTER_HOST_ALLOCATOR(kCard, &pinned_allocator)
-
 // Gives a storage more room: its bytes in host order, in a new block.
 void grow(c10::StorageImpl* storage, size_t nbytes) {
-  const auto card = storage->device().index();
-  c10::DataPtr data = data_on(card, 0);
-  if (nbytes) data = data_on(card, ask<uintptr_t>("allocate", int(card), nbytes));
+  auto data = allocate_on(storage->device().index(), nbytes);
   const auto kept = std::min(nbytes, storage->nbytes());
   if (kept) card_allocator.copy_data(data.get(), storage->data(), kept);
   storage->set_data_ptr_noswap(std::move(data));
@@ -212,9 +166,7 @@ void grow(c10::StorageImpl* storage, size_t nbytes) {
 std::atomic<c10::StreamId> streams_made{0};
 thread_local std::map<DeviceIndex, c10::StreamId> current_streams;
 
-struct CardEvent {
-  int64_t picoseconds;
-};
+using Picoseconds = int64_t;  // an event is the simulated time of its recording
 
 struct CardGuard final : c10::impl::DeviceGuardImplInterface {
   c10::DeviceType type() const override { return kCard; }
@@ -247,7 +199,7 @@ struct CardGuard final : c10::impl::DeviceGuardImplInterface {
     return stream(device, ++streams_made);
   }
   c10::Stream getStreamFromGlobalPool(Device device, bool) const override {
-    return stream(device, ++streams_made);
+    return getNewStream(device, 0);
   }
   c10::Stream exchangeStream(c10::Stream next) const override {
     const auto before = getStream(next.device());
@@ -266,20 +218,20 @@ struct CardGuard final : c10::impl::DeviceGuardImplInterface {
   }
   void record(void** event, const c10::Stream& stream, const DeviceIndex,
               const c10::EventFlag) const override {
-    if (!*event) *event = new CardEvent;
-    static_cast<CardEvent*>(*event)->picoseconds =
-        ask<int64_t>("elapsed_picoseconds", int(stream.device_index()));
+    if (!*event) *event = new Picoseconds;
+    *static_cast<Picoseconds*>(*event) =
+        ask<Picoseconds>("elapsed_picoseconds", int(stream.device_index()));
   }
   void destroyEvent(void* event, const DeviceIndex) const noexcept override {
-    delete static_cast<CardEvent*>(event);
+    delete static_cast<Picoseconds*>(event);
   }
   void block(void*, const c10::Stream&) const override {}
   bool queryEvent(void*) const override { return true; }
   void synchronizeEvent(void*) const override {}
   double elapsedTime(void* first, void* second, const DeviceIndex) const override {
     TORCH_CHECK(first && second, "both events must be recorded first");
-    const auto from = static_cast<CardEvent*>(first)->picoseconds;
-    return double(static_cast<CardEvent*>(second)->picoseconds - from) * 1e-9;
+    const auto from = *static_cast<Picoseconds*>(first);
+    return double(*static_cast<Picoseconds*>(second) - from) * 1e-9;
   }
 };
 
@@ -369,11 +321,7 @@ c10::DimVector strides_of(IntArrayRef sizes, std::optional<at::MemoryFormat> for
     return c10::DimVector(c10::get_channels_last_strides_2d(sizes));
   if (format == at::MemoryFormat::ChannelsLast3d)
     return c10::DimVector(c10::get_channels_last_strides_3d(sizes));
-  c10::DimVector strides(sizes.size());
-  int64_t step = 1;
-  for (auto d = sizes.size(); d-- > 0; step *= std::max<int64_t>(sizes[d], 1))
-    strides[d] = step;
-  return strides;
+  return c10::contiguous_strides(sizes);
 }
 
 Tensor empty_strided(IntArrayRef sizes, IntArrayRef strides,
@@ -487,10 +435,8 @@ void refuse_mixed(const c10::OperatorHandle& op, const torch::jit::Stack& stack)
   const auto see = [&](const Tensor& tensor) {
     if (!tensor.defined()) return;
     const auto device = tensor.device();
-    if (device.type() != kCard) {
-      if (tensor.dim() > 0) host = device;
-      return;
-    }
+    if (device.type() != kCard && tensor.dim() > 0) host = device;
+    if (device.type() != kCard) return;
     TORCH_CHECK(!card || *card == device, name,
                 ": expected all tensors to be on one device, but found ", *card,
                 " and ", device);
@@ -513,14 +459,14 @@ void run_random(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   static std::mutex swapping;
   const auto& arguments = op.schema().arguments();
   auto card = generator_of(-1);
-  at::Generator host = at::detail::createCPUGenerator();
+  auto host = at::detail::createCPUGenerator();
   bool is_passed = false;
   for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].name() != "generator") continue;
     auto& value = torch::jit::peek(*stack, i, arguments.size());
-    const bool names_one = arguments[i].name() == "generator";
     if (value.isGenerator()) card = value.toGenerator();
-    if (!names_one) continue;
-    if (card.device().type() != kCard) return at::native::cpu_fallback(op, stack, true);
+    TORCH_CHECK(card.device().type() == kCard, op.operator_name(),
+                ": expected a generator on a card, not on ", card.device());
     value = host;
     is_passed = true;
   }

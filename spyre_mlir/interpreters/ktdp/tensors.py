@@ -38,7 +38,9 @@ def run_splat(_: Core, op: tensor.SplatOp, operands: Values) -> Values:
     type_ = op.result.type
     assert isa(type_, TensorType)
     value = torch.as_tensor(operands[0]).to(dtype_of(type_))
-    return (value.expand(type_.get_shape()),)
+    given = iter(operands[1:])
+    shape = [next(given) if s == DYNAMIC_INDEX else s for s in type_.get_shape()]
+    return (value.expand(shape),)
 
 
 @handles(tensor.FromElementsOp)

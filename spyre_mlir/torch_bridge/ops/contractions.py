@@ -33,10 +33,12 @@ def peel(value: Tensor, names: Names, kept: set[int]) -> tuple[Tensor, Names]:
             break
         source, _ = op.piece_maps(0)
         used = [c.single for c in source]
+        shape = shape_of(op.sources[0])
+        # a slice reads less than the whole dimension: no plain move
         plain = all(
-            single is not None or (not c.used and n == 1)
-            for c, single, n in zip(source, used, shape_of(op.sources[0]), strict=True)
-        )
+            n == 1 if k is None else n == op.sizes()[k]
+            for k, n in zip(used, shape, strict=True)
+        ) and not any(c.used for c, k in zip(source, used, strict=True) if k is None)
         lost = [
             k
             for k, n in enumerate(op.sizes())

@@ -24,6 +24,12 @@ def full(e: Emitter, size: object, fill_value: Number, **_: object) -> Tensor:
     return e.full(fill_value, e.result.shape, e.result.dtype)
 
 
+def new_full(
+    e: Emitter, like: object, size: object, fill_value: Number, **_: object
+) -> Tensor:
+    return e.full(fill_value, e.result.shape, e.result.dtype)
+
+
 def scalar_tensor(e: Emitter, value: Number, **_: object) -> Tensor:
     return e.full(value, (), e.result.dtype)
 

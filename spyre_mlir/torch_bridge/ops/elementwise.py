@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 
 from spyre_mlir.target.opfuncs import OPFUNCS
 
-from ..dtypes import is_exact, is_half
+from ..dtypes import is_exact, is_half, rounded
 from ..emit import Body, Emitter, NotOnCard, Number, dtype_of, shape_of
 from .promotion import Operand, is_float, promote, to_float
 
@@ -48,8 +48,8 @@ def _takes(function: str, dtype: str) -> None:
 
 def exact_compute(operands: Sequence[Operand], dtype: str) -> str:
     """
-    f32 for 16-bit arithmetic with a scalar that 16 bits do not hold: PyTorch keeps
-    such a scalar in f32 and rounds once.
+    f32 for 16-bit products with a scalar that 16 bits do not hold: there PyTorch keeps
+    the scalar in f32 and rounds once. (Sums round the scalar first.)
     """
     if not is_half(dtype):
         return dtype
@@ -116,6 +116,36 @@ def softplus(e: Emitter, x: Tensor, beta: Number = 1, threshold: Number = 20) ->
     return apply(e, [x], "f32", body)
 
 
+def hardtanh(
+    e: Emitter, x: Tensor, min_val: Number = -1, max_val: Number = 1
+) -> Tensor:
+    return clamp(e, x, min_val, max_val)
+
+
+def leaky_relu(e: Emitter, x: Tensor, negative_slope: Number = 0.01) -> Tensor:
+    def body(b: Body, v: SSAValue) -> SSAValue:
+        scaled = b("mul", v, b.like(v, negative_slope))
+        return b("where", b("gt", v, b.like(v, 0)), v, scaled)
+
+    return apply(e, [x], "f32", body)
+
+
+def elu(
+    e: Emitter,
+    x: Tensor,
+    alpha: Number = 1,
+    scale: Number = 1,
+    input_scale: Number = 1,
+) -> Tensor:
+    def body(b: Body, v: SSAValue) -> SSAValue:
+        below = b("expm1", b("mul", v, b.like(v, input_scale)))
+        below = b("mul", below, b.like(v, alpha * scale))
+        above = b("mul", v, b.like(v, scale))
+        return b("where", b("gt", v, b.like(v, 0)), above, below)
+
+    return apply(e, [x], "f32", body)
+
+
 def logical_not(e: Emitter, x: Tensor) -> Tensor:
     return apply(e, [x], "i1", lambda b, v: b("not", v))
 
@@ -127,14 +157,14 @@ def square(e: Emitter, x: Tensor) -> Tensor:
 # ------------------------------------------------------------------- binary
 
 
-def binary(function: str, bools: str = "") -> Importer:
+def binary(function: str, bools: str = "", exact: bool = False) -> Importer:
     """Arithmetic on the promoted type; `bools` is the function for i1."""
 
     def importer(e: Emitter, a: Operand, b: Operand) -> Tensor:
         dtype = promote((a, b))
         name = bools if dtype == "i1" and bools else function
         _takes(name, dtype)
-        compute = exact_compute((a, b), dtype)
+        compute = exact_compute((a, b), dtype) if exact else dtype
         return apply(e, [a, b], compute, lambda body, x, y: body(name, x, y))
 
     return importer
@@ -151,7 +181,8 @@ def additive(function: str) -> Importer:
         compute = "f32" if is_half(dtype) else dtype
 
         def body(bld: Body, x: SSAValue, y: SSAValue) -> SSAValue:
-            return bld(function, x, bld("mul", y, bld.like(y, alpha)))
+            factor = bld.like(y, rounded(alpha, dtype))
+            return bld(function, x, bld("mul", y, factor))
 
         return apply(e, [a, b], compute, body)
 
@@ -165,7 +196,8 @@ def rsub(e: Emitter, a: Operand, b: Operand, alpha: Number = 1) -> Tensor:
     compute = "f32" if is_half(dtype) else dtype
 
     def body(bld: Body, x: SSAValue, y: SSAValue) -> SSAValue:
-        return bld("sub", y, bld("mul", x, bld.like(x, alpha)))
+        factor = bld.like(x, rounded(alpha, dtype))
+        return bld("sub", y, bld("mul", x, factor))
 
     return apply(e, [a, b], compute, body)
 
@@ -236,8 +268,7 @@ def power(e: Emitter, base: Operand, exponent: Operand) -> Tensor:
             return apply(e, [base], dtype, lambda b, v: b(function, v))
     if not is_float(dtype):
         raise NotOnCard("an integer power of a tensor")
-    compute = exact_compute((base, exponent), dtype)
-    return apply(e, [base, exponent], compute, lambda b, x, y: b("pow", x, y))
+    return apply(e, [base, exponent], dtype, lambda b, x, y: b("pow", x, y))
 
 
 def _integer_power(e: Emitter, base: Tensor, exponent: int, dtype: str) -> Tensor:
