@@ -9,7 +9,7 @@ Loads an image onto a card and launches it.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import torch
@@ -28,6 +28,9 @@ Row = list[tuple[dev.ProgramOp, tuple[int, ...]]]
 
 KEPT_ROWS = 16
 """Rows kept per image, by the addresses that they were made for."""
+
+observers: list[Callable[[Executable], None]] = []
+"""Called at each launch with what is launched, by tools that report."""
 
 
 class Executable:
@@ -92,6 +95,8 @@ class Executable:
         self.card.submit(lambda: self._run(arguments, results))
 
     def _run(self, arguments: Sequence[int], results: Sequence[int]) -> None:
+        for observe in observers:
+            observe(self)
         self._running = True
         try:
             self.engine.run_row(self._row(arguments, results))
