@@ -145,9 +145,7 @@ def _refusal(graph: ConcreteGraph, node: fx.Node, device: torch.device) -> str:
     return importable(graph, node, row)
 
 
-def _refuses_tensor(
-    tensor: torch.Tensor, device: torch.device, is_result: bool
-) -> str:
+def _refuses_tensor(tensor: torch.Tensor, device: torch.device, is_result: bool) -> str:
     if tensor.dtype not in NAMES:
         return f"the card has no {str(tensor.dtype).removeprefix('torch.')}"
     if tensor.layout != torch.strided:
@@ -214,6 +212,17 @@ def _share_memory(decisions: dict[fx.Node, Decision]) -> None:
         base = root(node)
         returned = any(user.op == "output" for user in base.users)
         if count[base] > 1 or returned or base not in decisions:
+            decisions[node] = Decision("host")
+
+
+def refuse(
+    decisions: dict[fx.Node, Decision], nodes: Collection[fx.Node], reason: str
+) -> None:
+    """Moves nodes to the host, and the parts of tuples that they give."""
+    for node in decisions:
+        if node in nodes:
+            decisions[node] = Decision("host", reason)
+        elif node.target is operator.getitem and node.args[0] in nodes:
             decisions[node] = Decision("host")
 
 
