@@ -18,6 +18,7 @@ from torch import fx
 from spyre_mlir.config import Options
 from spyre_mlir.diagnostics import OptionError
 
+from .partition import is_mutation
 from .program import Program
 
 Compiled = Callable[[list[Any]], tuple[Any, ...]]
@@ -46,11 +47,11 @@ def spyre_mlir(
     def compile_graph(graph: fx.GraphModule, inputs: Sequence[Any]) -> Compiled:
         compiled = CompiledGraph(graph, inputs, parsed)
 
-        # a plain function: wrappers of AOTAutograd keep its attributes
+        # a plain function, whose attributes AOTAutograd's wrappers keep
         def run(arguments: list[Any]) -> tuple[Any, ...]:
             return compiled(arguments)
 
-        run._boxed_call = True  # type: ignore[attr-defined]
+        run.__dict__["_boxed_call"] = True
         return run
 
     training = torch.is_grad_enabled() and any(
@@ -72,8 +73,9 @@ class CompiledGraph:
         self.gm = gm
         self.options = options
         self.programs: dict[tuple[Any, ...], Program] = {}
+        self.mutates = any(is_mutation(node) for node in gm.graph.nodes)
         if not any(_is_symbolic(x) for x in inputs):
-            key = program_key(inputs)
+            key = program_key(inputs, self.mutates)
             self.programs[key] = self._program(inputs)
 
     def _program(self, arguments: Sequence[Any]) -> Program:
@@ -83,7 +85,7 @@ class CompiledGraph:
             return Program(self.gm, arguments, self.options)
 
     def __call__(self, arguments: list[Any]) -> tuple[Any, ...]:
-        key = program_key(arguments)
+        key = program_key(arguments, self.mutates)
         program = self.programs.get(key)
         if program is None:
             program = self.programs[key] = self._program(arguments)
@@ -97,8 +99,11 @@ def _is_symbolic(value: Any) -> bool:
     return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
 
 
-def program_key(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """What a program depends on: numbers, and each tensor's form, not its values."""
+def program_key(arguments: Sequence[Any], mutates: bool) -> tuple[Any, ...]:
+    """
+    What a program depends on: numbers, and each tensor's form, not its values; in a
+    graph that mutates inputs also which of them share a storage.
+    """
     parts: list[Any] = []
     seen: dict[int, int] = {}
     for position, value in enumerate(arguments):
@@ -106,7 +111,7 @@ def program_key(arguments: Sequence[Any]) -> tuple[Any, ...]:
             parts.append(value)
             continue
         shared = position
-        if type(value) is torch.Tensor or isinstance(value, torch.nn.Parameter):
+        if mutates and type(value) in (torch.Tensor, torch.nn.Parameter):
             address = value.untyped_storage().data_ptr()
             shared = seen.setdefault(address, position) if address else position
         form = (value.shape, value.stride(), value.dtype, value.device.type)
