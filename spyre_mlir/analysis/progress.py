@@ -61,9 +61,7 @@ class Progress:
         self.program = program
         self.initial = program.semaphores_data
         self.sites = {
-            op: _Site(
-                stream.unit.data, op, op.nest(), op.waits_data, op.signals_data
-            )
+            op: _Site(stream.unit.data, op, op.nest(), op.waits_data, op.signals_data)
             for op, stream in dev.walk_records(program)
         }
 
@@ -118,9 +116,7 @@ class Progress:
         moved = True
         while moved:
             moved = any([stream.run(counts) for stream in streams])
-        return [
-            self._waiting(stream.head, counts) for stream in streams if stream.head
-        ]
+        return [self._waiting(stream.head, counts) for stream in streams if stream.head]
 
     def _waiting(self, head: _Event, counts: Sequence[int]) -> Waiting:
         wait = next(w for w in head.waits if counts[w.semaphore] < w.count)
