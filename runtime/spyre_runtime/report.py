@@ -136,7 +136,13 @@ class Report:
 
 def report_image(timing: ImageTiming, chip: Chip) -> Report:
     """The report of a compiled graph."""
-    return _report([(call, 1) for call in timing.calls], chip, timing.host_launch_ps)
+    return report_images([timing], chip)
+
+
+def report_images(timings: Sequence[ImageTiming], chip: Chip) -> Report:
+    """The report of compiled graphs that run one after the other."""
+    calls = [(call, 1) for timing in timings for call in timing.calls]
+    return _report(calls, chip, sum(t.host_launch_ps for t in timings))
 
 
 def report_program(timing: Timing, chip: Chip) -> Report:

@@ -210,6 +210,16 @@ STRUCTURED: dict[str, Row] = {
         empties=True,
     ),
     **_import("scaled_dot_product_attention.default", attention.attention, FLOATS),
+    **_import(
+        "_scaled_dot_product_flash_attention_for_cpu.default",
+        attention.flash_attention,
+        FLOATS,
+    ),
+    **_import(
+        "_scaled_dot_product_flash_attention_for_cpu_backward.default",
+        attention.flash_attention_backward,
+        FLOATS,
+    ),
     **_import("layer_norm.default", norms.layer_norm, FLOATS),
     **_import("native_layer_norm.default", norms.native_layer_norm, FLOATS),
     **_import("rms_norm.default", norms.rms_norm, FLOATS),

@@ -70,7 +70,7 @@ class Engine:
         lx_bytes = chip.scratchpad_bytes_per_core if chip else SCRATCHPAD_BYTES
         with plain_torch():
             scratch = Scratch()
-            codec = _codec(numerics, scratch)
+            codec = _codec(numerics)
             self.machine = Machine(memory, cores, lx_bytes, codec, scratch)
         self.binder = Binder(self.machine)
         self._bound: OrderedDict[dev.ProgramOp, _Bound] = OrderedDict()
@@ -85,6 +85,17 @@ class Engine:
         with plain_torch():
             for action in self._actions(program, tuple(symbols)):
                 action()
+
+    def run_row(self, calls: Sequence[tuple[dev.ProgramOp, tuple[int, ...]]]) -> None:
+        """Runs programs one after the other; an error says which call it was."""
+        with plain_torch():
+            for number, (program, symbols) in enumerate(calls):
+                try:
+                    for action in self._actions(program, symbols):
+                        action()
+                except CardError as error:
+                    error.call = number
+                    raise
 
     def _actions(self, program: dev.ProgramOp, symbols: tuple[int, ...]) -> Runs:
         bound = self._bound.get(program)
@@ -118,7 +129,7 @@ class Engine:
                 return
 
 
-def _codec(numerics: str, scratch: Scratch) -> Codec:
+def _codec(numerics: str) -> Codec:
     if numerics == "ieee":
-        return Ieee(scratch)
+        return Ieee()
     raise CardError(f'numerics "{numerics}" is none of ieee')
