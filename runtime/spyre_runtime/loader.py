@@ -9,13 +9,14 @@ Loads an image onto a card and launches it.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import torch
 
-from spyre_mlir.binary.image import Buffer, Image, ImageError
+from spyre_mlir.binary.image import Buffer, Call, Image, ImageError
 from spyre_mlir.binary.reader import read
+from spyre_mlir.dialects.dev import ProgramOp
 from spyre_mlir.dialects import dev
 
 from .card import Card
@@ -28,6 +29,9 @@ Row = list[tuple[dev.ProgramOp, tuple[int, ...]]]
 
 KEPT_ROWS = 16
 """Rows kept per image, by the addresses that they were made for."""
+
+observers: list[Callable[[Executable], None]] = []
+"""Called at each launch with what is launched, by tools that report."""
 
 
 class Executable:
@@ -48,6 +52,10 @@ class Executable:
         self.timed = timed
         """Whether launches advance the card's simulated time."""
         self.engine = card.engine(image.numerics)
+        if self.engine.sanitize:
+            from .engine.sanitize_image import check_buffers
+
+            check_buffers(image)
         self._rows: OrderedDict[tuple[object, ...], Row] = OrderedDict()
         card.memory.on_pressure(self.release)
 
@@ -92,6 +100,8 @@ class Executable:
         self.card.submit(lambda: self._run(arguments, results))
 
     def _run(self, arguments: Sequence[int], results: Sequence[int]) -> None:
+        for observe in observers:
+            observe(self)
         self._running = True
         try:
             self.engine.run_row(self._row(arguments, results))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from functools import cache
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
@@ -15,7 +16,32 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Operation
 from xdsl.parser import Parser
+from xdsl.universe import Universe
 from xdsl.utils.exceptions import VerifyException
+
+from spyre_mlir.universe import SPYRE_UNIVERSE
+
+
+@cache
+def known_universe() -> Universe:
+    """What is installed, and this package itself where it runs from its sources."""
+    found = Universe.get_multiverse()
+    if "spyre" in found.all_dialects:
+        return found
+    return Universe(
+        all_dialects=found.all_dialects | SPYRE_UNIVERSE.all_dialects,
+        all_passes=found.all_passes | SPYRE_UNIVERSE.all_passes,
+        all_targets=found.all_targets,
+        all_frontends=found.all_frontends,
+    )
+
+
+def full_context() -> Context:
+    """A context that loads every known dialect when it meets it."""
+    context = Context()
+    for name, factory in known_universe().all_dialects.items():
+        context.register_dialect(name, factory)
+    return context
 
 
 class LocatedParser(Parser):
@@ -52,3 +78,13 @@ def parse_located(
 ) -> ModuleOp:
     """The module in `text`, which came from the file `name`."""
     return LocatedParser(context, text, name).parse_module(implicit_module)
+
+
+def first_invalid(module: ModuleOp) -> Operation | None:
+    """The innermost operation that does not verify by itself."""
+    for op in module.walk(reverse=True):
+        try:
+            op.verify(verify_nested_ops=False)
+        except VerifyException:
+            return op
+    return None

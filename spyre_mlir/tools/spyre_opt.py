@@ -13,14 +13,11 @@ import logging
 import re
 import sys
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from textwrap import indent
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
 from xdsl.passes import ModulePass, PassPipeline
-from xdsl.universe import Universe
 from xdsl.utils.arg_spec import parse_pipeline
 from xdsl.utils.exceptions import (
     ArgSpecParseError,
@@ -35,7 +32,7 @@ from spyre_mlir.diagnostics import SpyreError
 from spyre_mlir.pipelines import PIPELINES
 from spyre_mlir.tools import instrumentation, problems
 from spyre_mlir.tools.expected import expectations, mismatches
-from spyre_mlir.tools.located_parser import parse_located
+from spyre_mlir.tools.located_parser import first_invalid, known_universe, parse_located
 from spyre_mlir.tools.pass_spelling import UsageError, collect_passes, unknown_pass
 from spyre_mlir.tools.problems import FoundError, Problem
 from spyre_mlir.universe import SPYRE_UNIVERSE
@@ -49,30 +46,6 @@ _ALIASES = {
     "--parsing-diagnostics": "--verify-diagnostics",
 }
 """What `xdsl-opt` calls otherwise, or what `mlir-opt` does."""
-
-
-@cache
-def known_universe() -> Universe:
-    """What is installed, and this package itself where it runs from its sources."""
-    found = Universe.get_multiverse()
-    if "spyre" in found.all_dialects:
-        return found
-    return Universe(
-        all_dialects=found.all_dialects | SPYRE_UNIVERSE.all_dialects,
-        all_passes=found.all_passes | SPYRE_UNIVERSE.all_passes,
-        all_targets=found.all_targets,
-        all_frontends=found.all_frontends,
-    )
-
-
-def first_invalid(module: ModuleOp) -> Operation | None:
-    """The innermost operation that does not verify by itself."""
-    for op in module.walk(reverse=True):
-        try:
-            op.verify(verify_nested_ops=False)
-        except VerifyException:
-            return op
-    return None
 
 
 class SpyreOptMain(xDSLOptMain):

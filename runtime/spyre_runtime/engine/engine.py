@@ -10,6 +10,7 @@ The first run binds the program into a list of actions; later ones replay it.
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Protocol
@@ -24,6 +25,7 @@ from .guard import plain_torch
 from .machine import Machine
 from .plan import Binder, Plan
 from .records import decode
+from .sanitizer import check
 from .scratch import Scratch
 from .site import Runs
 
@@ -49,6 +51,8 @@ class _Bound:
     def __init__(self, plan: Plan):
         self.plan = plan
         self.calls: OrderedDict[tuple[int, ...], Runs] = OrderedDict()
+        self.checked: set[object] = set()
+        """Calls that the sanitizer has looked at."""
 
     @property
     def weight(self) -> int:
@@ -63,6 +67,7 @@ class Engine:
         memory: torch.Tensor,
         chip: ChipLike | None = None,
         numerics: str = "ieee",
+        sanitize: bool | None = None,
     ):
         if memory.dtype is not torch.uint8 or memory.dim() != 1:
             raise CardError("the card's memory is one row of bytes")
@@ -70,8 +75,11 @@ class Engine:
         lx_bytes = chip.scratchpad_bytes_per_core if chip else SCRATCHPAD_BYTES
         with plain_torch():
             scratch = Scratch()
-            codec = _codec(numerics, scratch)
+            codec = _codec(numerics)
             self.machine = Machine(memory, cores, lx_bytes, codec, scratch)
+        if sanitize is None:
+            sanitize = os.environ.get("SPYRE_SANITIZE", "0") == "1"
+        self.sanitize = sanitize
         self.binder = Binder(self.machine)
         self._bound: OrderedDict[dev.ProgramOp, _Bound] = OrderedDict()
 
@@ -80,22 +88,38 @@ class Engine:
         """The scratchpads: bytes by core."""
         return self.machine.lx
 
-    def run(self, program: dev.ProgramOp, symbols: Sequence[int] = ()) -> None:
-        """Runs a program with the DRAM address of each of its symbols."""
+    def run(
+        self,
+        program: dev.ProgramOp,
+        symbols: Sequence[int] = (),
+        bounds: Sequence[tuple[int, int]] | None = None,
+    ) -> None:
+        """
+        Runs a program with the DRAM address of each of its symbols.
+
+        The sanitizer also takes `bounds`: by symbol, address and bytes of the buffer
+        that the program may touch through it.
+        """
         with plain_torch():
-            for action in self._actions(program, tuple(symbols)):
+            actions = self._actions(program, tuple(symbols))
+            if self.sanitize:
+                self._check(program, tuple(symbols), bounds)
+            for action in actions:
                 action()
 
-    def run_row(self, calls: Sequence[tuple[dev.ProgramOp, tuple[int, ...]]]) -> None:
-        """Runs programs one after the other; an error says which call it was."""
-        with plain_torch():
-            for number, (program, symbols) in enumerate(calls):
-                try:
-                    for action in self._actions(program, symbols):
-                        action()
-                except CardError as error:
-                    error.call = number
-                    raise
+    def _check(
+        self,
+        program: dev.ProgramOp,
+        symbols: tuple[int, ...],
+        bounds: Sequence[tuple[int, int]] | None,
+    ) -> None:
+        """Once for a call and its bounds; scratchpads become NaN every time."""
+        self.machine.lx.fill_(0xFF)
+        key = symbols, None if bounds is None else tuple(bounds)
+        bound = self._bound[program]
+        if key not in bound.checked:
+            check(bound.plan.program, self.machine.lx_bytes, symbols, bounds)
+            bound.checked.add(key)
 
     def _actions(self, program: dev.ProgramOp, symbols: tuple[int, ...]) -> Runs:
         bound = self._bound.get(program)
@@ -129,7 +153,7 @@ class Engine:
                 return
 
 
-def _codec(numerics: str, scratch: Scratch) -> Codec:
+def _codec(numerics: str) -> Codec:
     if numerics == "ieee":
-        return Ieee(scratch)
+        return Ieee()
     raise CardError(f'numerics "{numerics}" is none of ieee')
