@@ -215,6 +215,17 @@ def _share_memory(decisions: dict[fx.Node, Decision]) -> None:
             decisions[node] = Decision("host")
 
 
+def refuse(
+    decisions: dict[fx.Node, Decision], nodes: Collection[fx.Node], reason: str
+) -> None:
+    """Moves nodes to the host, and the parts of tuples that they give."""
+    for node in decisions:
+        if node in nodes:
+            decisions[node] = Decision("host", reason)
+        elif node.target is operator.getitem and node.args[0] in nodes:
+            decisions[node] = Decision("host")
+
+
 # ------------------------------------------------------------------- segments
 
 
