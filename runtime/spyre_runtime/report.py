@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from io import StringIO
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from xdsl.dialects.builtin import LocationAttr
@@ -226,7 +227,7 @@ def _units(timings: Iterable[tuple[Timing, int]]) -> dict[str, dict[str, int]]:
 
 def operation_table(report: Report, most: int = 0) -> Table:
     """The operations, or the `most` longest ones and a line for the others."""
-    table = Table(title="operations")
+    table = Table(title="operations", box=box.SIMPLE_HEAD, padding=(0, 1))
     table.add_column("operation", overflow="fold")
     for name in ("time", "share", "bound by", "DRAM", "GB/s", "PT", "busiest units"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -255,7 +256,7 @@ def operation_table(report: Report, most: int = 0) -> Table:
 
 def unit_table(report: Report) -> Table:
     """How much of the time each unit is busy, idle and stalled by what."""
-    table = Table(title="units")
+    table = Table(title="units", box=box.SIMPLE_HEAD, padding=(0, 1))
     for name in ("unit", "busy", "idle", "stalled"):
         table.add_column(name, justify="left" if name == "unit" else "right")
     for unit, sums in report.units.items():

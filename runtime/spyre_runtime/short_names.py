@@ -4,7 +4,7 @@ Names of a user's operations that are alike for the layers of a model.
 
     linear_5 (model.layer.3.output.dense (/home/me/lib/bert.py:350)) & add_4 (...)
 becomes
-    linear model.layer.*.output.dense bert.py:350 +1
+    linear output.dense bert.py:350 +1
 """
 
 from __future__ import annotations
@@ -20,32 +20,38 @@ from xdsl.dialects.builtin import (
     LocationAttr,
     NameLoc,
 )
+from xdsl.ir import Attribute
 
 _COUNTER = re.compile(r"_\d+$")
-_LAYER = re.compile(r"(?<=\.)\d+(?=\.|$)")
+MODULE_PARTS = 2
+"""How much of a module's path a name keeps, from its end."""
 
 
 def short_name(location: LocationAttr) -> str:
     """The first operation of a location, and how many were fused with it."""
+    return _short(location)
+
+
+def _short(location: Attribute) -> str:
     match location:
         case FileLineColLoc(filename=file, line=line):
             return f"{PurePath(file.data).name}:{line.data}"
-        case NameLoc(desc=name, location=LocationAttr() as child):
-            inner = short_name(child)
+        case NameLoc(desc=name, location=child):
+            inner = _short(child)
             return f"{_general(name.data)} {inner}".strip()
         case FusedLoc(locations=ArrayAttr() as children):
-            named = [short_name(c) for c in children if isinstance(c, LocationAttr)]
-            named = list(dict.fromkeys(filter(None, named)))
+            named = list(dict.fromkeys(filter(None, map(_short, children))))
             more = f" +{len(named) - 1}" if len(named) > 1 else ""
             return f"{named[0]}{more}" if named else ""
-        case CallSiteLoc(callee=LocationAttr() as callee):
-            return short_name(callee)
+        case CallSiteLoc(callee=callee):
+            return _short(callee)
         case _:
             return ""
 
 
 def _general(name: str) -> str:
-    """A name without the numbers of the node or of the layer."""
+    """The end of a module's path, or a node without its number."""
     if "." in name:
-        return _LAYER.sub("*", name)
+        parts = [part for part in name.split(".") if not part.isdigit()]
+        return ".".join(parts[-MODULE_PARTS:])
     return _COUNTER.sub("", name)
