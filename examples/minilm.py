@@ -160,7 +160,7 @@ def show_places(console: Console, report: Report) -> None:
     table.add_column("operations", justify="right")
     table.add_column("which")
     kinds = [
-        f"{name.partition('.')[0]} ×{count}"
+        f"{name.partition('.')[0]} x{count}"
         for name, count in report.card.most_common()
     ]
     table.add_row("card", str(report.card.total()), ", ".join(kinds))

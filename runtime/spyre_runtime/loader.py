@@ -14,8 +14,9 @@ from functools import cached_property
 
 import torch
 
-from spyre_mlir.binary.image import Buffer, Image, ImageError
+from spyre_mlir.binary.image import Buffer, Call, Image, ImageError
 from spyre_mlir.binary.reader import read
+from spyre_mlir.dialects.dev import ProgramOp
 from spyre_mlir.dialects import dev
 
 from .card import Card
@@ -51,6 +52,10 @@ class Executable:
         self.timed = timed
         """Whether launches advance the card's simulated time."""
         self.engine = card.engine(image.numerics)
+        if self.engine.sanitize:
+            from .engine.sanitize_image import check_buffers
+
+            check_buffers(image)
         self._rows: OrderedDict[tuple[object, ...], Row] = OrderedDict()
         card.memory.on_pressure(self.release)
 

@@ -49,11 +49,11 @@ def spyre_mlir(
     ) -> Compiled:
         compiled = CompiledGraph(graph, inputs, parsed, static)
 
-        # a plain function: wrappers of AOTAutograd keep its attributes
+        # a plain function, whose attributes AOTAutograd's wrappers keep
         def run(arguments: list[Any]) -> tuple[Any, ...]:
             return compiled(arguments)
 
-        run._boxed_call = True  # type: ignore[attr-defined]
+        run.__dict__["_boxed_call"] = True
         return run
 
     def compile_forward(graph: fx.GraphModule, inputs: Sequence[Any]) -> Compiled:

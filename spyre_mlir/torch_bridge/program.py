@@ -253,12 +253,13 @@ class Program:
                     return graph.number(node.meta["val"])
                 return env[node]
 
-            return fx.node.map_arg(arg, find)
+            return fx.map_arg(arg, find)
 
         def step(env: Environment) -> None:
             for node in nodes:
                 args, kwargs = resolve(env, (node.args, node.kwargs))
-                env[node] = node.target(*args, **kwargs)  # type: ignore[operator]
+                assert callable(node.target), f"{node.target} is no function"
+                env[node] = node.target(*args, **kwargs)
 
         return step
 
@@ -284,8 +285,9 @@ class Program:
     def _mutate(self, env: Environment) -> None:
         values = [env[node.args[1]] for node in self.mutations]
         if len(values) > 1:
-            inputs = {_storage(env[node]) for node in self.placeholders}
-            values = [v.clone() if _storage(v) in inputs else v for v in values]
+            # one mutation must not change what the next one reads
+            changed = {_storage(env[node.args[0]]) for node in self.mutations}
+            values = [v.clone() if _storage(v) in changed else v for v in values]
         for node, value in zip(self.mutations, values, strict=True):
             env[node.args[0]].copy_(value)
 
@@ -308,7 +310,9 @@ class Program:
                     )
             return fixed[value]
 
-        return tuple(output(value) for value in self.output.args[0])  # type: ignore[union-attr]
+        returned = self.output.args[0]
+        assert isinstance(returned, (tuple, list)), "AOTAutograd returns a tuple"
+        return tuple(output(value) for value in returned)
 
 
 def _attribute(gm: fx.GraphModule, target: Any) -> Any:

@@ -11,13 +11,13 @@ from itertools import product
 from math import prod
 
 import torch
-from spyre_runtime.engine.codec import COMPUTE, STORAGE
-from spyre_runtime.engine.records import Record, decode
-from spyre_runtime.engine.walk import walk
 
 from spyre_mlir.algebra.access import Access
 from spyre_mlir.dialects import dev
 from spyre_mlir.target.opfuncs import OPFUNCS
+from spyre_runtime.engine.codec import COMPUTE, STORAGE
+from spyre_runtime.engine.records import Record, decode
+from spyre_runtime.engine.walk import walk
 
 
 @cache

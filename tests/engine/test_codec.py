@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from spyre_runtime.engine.codec import STORED_FUNCTIONS
 
 from spyre_mlir.target.opfuncs import OPFUNCS
+from spyre_runtime.engine.codec import STORED_FUNCTIONS
 
 EVERY = torch.arange(65536, dtype=torch.int32).to(torch.int16)
 

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from spyre_runtime.engine import Engine
 
 from spyre_mlir.algebra.access import Access, Axis, Step
 from spyre_mlir.dialects import dev
+from spyre_runtime.engine import Engine
 
 from .builders import TORCH, access, buffer, chain, tile
 from .reference import Reference

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import pytest
 import torch
-from spyre_runtime.engine import Engine
-from spyre_runtime.engine.matmul import digit_roles
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from spyre_mlir.algebra.access import Axis, Step
 from spyre_mlir.dialects import dev
+from spyre_runtime.engine import Engine
+from spyre_runtime.engine.matmul import digit_roles
 
 from .builders import access, buffer, chain, tile
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import pytest
 import torch
+
+from spyre_mlir.algebra.access import Access, Axis
+from spyre_mlir.dialects import dev
 from spyre_runtime.engine import (
     AddressError,
     BalanceError,
@@ -15,9 +18,6 @@ from spyre_runtime.engine import (
 )
 from spyre_runtime.engine.records import decode
 from spyre_runtime.engine.walk import walk
-
-from spyre_mlir.algebra.access import Access, Axis
-from spyre_mlir.dialects import dev
 
 from .builders import access, buffer, chain, synced, tile
 

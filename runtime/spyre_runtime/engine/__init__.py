@@ -8,6 +8,7 @@ from .errors import (
     CardError,
     DeadlockError,
     GatherIndexError,
+    SanitizerError,
 )
 
 __all__ = [
@@ -17,4 +18,5 @@ __all__ = [
     "DeadlockError",
     "Engine",
     "GatherIndexError",
+    "SanitizerError",
 ]

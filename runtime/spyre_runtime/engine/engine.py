@@ -11,6 +11,7 @@ The first run binds the program into a list of actions; later ones replay it.
 from __future__ import annotations
 
 import logging
+import os
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Protocol
@@ -25,6 +26,7 @@ from .guard import plain_torch
 from .machine import Machine
 from .plan import Binder, Plan
 from .records import decode
+from .sanitizer import check
 from .scratch import Scratch
 from .site import Runs
 
@@ -52,6 +54,8 @@ class _Bound:
     def __init__(self, plan: Plan):
         self.plan = plan
         self.calls: OrderedDict[tuple[int, ...], Runs] = OrderedDict()
+        self.checked: set[object] = set()
+        """Calls that the sanitizer has looked at."""
 
     @property
     def weight(self) -> int:
@@ -66,6 +70,7 @@ class Engine:
         memory: torch.Tensor,
         chip: ChipLike | None = None,
         numerics: str = "ieee",
+        sanitize: bool | None = None,
     ):
         if memory.dtype is not torch.uint8 or memory.dim() != 1:
             raise CardError("the card's memory is one row of bytes")
@@ -75,6 +80,9 @@ class Engine:
             scratch = Scratch()
             codec = _codec(numerics)
             self.machine = Machine(memory, cores, lx_bytes, codec, scratch)
+        if sanitize is None:
+            sanitize = os.environ.get("SPYRE_SANITIZE", "0") == "1"
+        self.sanitize = sanitize
         self.binder = Binder(self.machine)
         self._bound: OrderedDict[dev.ProgramOp, _Bound] = OrderedDict()
 
@@ -83,22 +91,38 @@ class Engine:
         """The scratchpads: bytes by core."""
         return self.machine.lx
 
-    def run(self, program: dev.ProgramOp, symbols: Sequence[int] = ()) -> None:
-        """Runs a program with the DRAM address of each of its symbols."""
+    def run(
+        self,
+        program: dev.ProgramOp,
+        symbols: Sequence[int] = (),
+        bounds: Sequence[tuple[int, int]] | None = None,
+    ) -> None:
+        """
+        Runs a program with the DRAM address of each of its symbols.
+
+        The sanitizer also takes `bounds`: by symbol, address and bytes of the buffer
+        that the program may touch through it.
+        """
         with plain_torch():
-            for action in self._actions(program, tuple(symbols)):
+            actions = self._actions(program, tuple(symbols))
+            if self.sanitize:
+                self._check(program, tuple(symbols), bounds)
+            for action in actions:
                 action()
 
-    def run_row(self, calls: Sequence[tuple[dev.ProgramOp, tuple[int, ...]]]) -> None:
-        """Runs programs one after the other; an error says which call it was."""
-        with plain_torch():
-            for number, (program, symbols) in enumerate(calls):
-                try:
-                    for action in self._actions(program, symbols):
-                        action()
-                except CardError as error:
-                    error.call = number
-                    raise
+    def _check(
+        self,
+        program: dev.ProgramOp,
+        symbols: tuple[int, ...],
+        bounds: Sequence[tuple[int, int]] | None,
+    ) -> None:
+        """Once for a call and its bounds; scratchpads become NaN every time."""
+        self.machine.lx.fill_(0xFF)
+        key = symbols, None if bounds is None else tuple(bounds)
+        bound = self._bound[program]
+        if key not in bound.checked:
+            check(bound.plan.program, self.machine.lx_bytes, symbols, bounds)
+            bound.checked.add(key)
 
     def _actions(self, program: dev.ProgramOp, symbols: tuple[int, ...]) -> Runs:
         bound = self._bound.get(program)

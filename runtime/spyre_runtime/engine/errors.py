@@ -48,6 +48,10 @@ class GatherIndexError(CardError, IndexError):
         return GatherIndexError(self.problem, self.record, location)
 
 
+class SanitizerError(CardError):
+    """A program whose result depends on luck: see `sanitizer`."""
+
+
 def location_text(location: Attribute) -> str:
     """The user's line of a location, or an empty string if it is unknown."""
     if isinstance(location, FileLineColLoc):
