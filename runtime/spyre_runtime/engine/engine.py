@@ -10,6 +10,7 @@ The first run binds the program into a list of actions; later ones replay it.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -28,6 +29,8 @@ from .records import decode
 from .sanitizer import check
 from .scratch import Scratch
 from .site import Runs
+
+log = logging.getLogger(__name__)
 
 CORES = 32
 SCRATCHPAD_BYTES = 2 << 20
@@ -130,6 +133,7 @@ class Engine:
                     f"{program.symbols.value.data} symbols, not {len(symbols)}"
                 )
             bound = self._bound[program] = _Bound(self.binder.bind(decode(program)))
+            log.debug("bound %s", program.sym_name.data)
         self._bound.move_to_end(program)
         runs = bound.calls.get(symbols)
         if runs is None:
