@@ -42,10 +42,11 @@ class Options:
     )
     chip: str = _knob("spyre", "chip description to compile for, in target/chips")
     executor: str = _knob(
-        "oracle",
-        "what runs compiled segments: the interpreter of the spyre dialect",
-        ("oracle",),
+        "card",
+        "what runs compiled segments: the card, or the interpreter of the dialect",
+        ("card", "oracle"),
     )
+    timing: bool = _knob(True, "advance the card's simulated time by each launch")
     verify: bool = _knob(False, "verify the IR after the import and after each pass")
     dump: str = _knob("", "folder for the IR of each compiled segment; empty: none")
 

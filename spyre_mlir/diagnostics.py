@@ -113,3 +113,24 @@ def format_location(location: Attribute) -> str:
     names = location_names(location)
     suffix = f" ({', '.join(names)})" if names else ""
     return (", ".join(lines) + suffix).strip()
+
+
+def describe(message: str, location: Attribute, hint: str = "") -> str:
+    """
+    An error as a user reads it: the message at its first place, a note for each
+    further line that leads there, and what to do.
+    """
+    from xdsl.dialects.builtin import FileLineColLoc
+
+    lines = source_lines(location)
+    names = location_names(location)
+    head = f"error: {message}"
+    if isinstance(location, FileLineColLoc):
+        head = f"{lines[0].file}:{lines[0].line}:{location.column.data}: {head}"
+    elif lines:
+        head = f"{lines[0].file}:{lines[0].line}: {head}"
+    notes = [f"note: named {', '.join(names)}"] if names else []
+    notes += [f"note: from {line.file}:{line.line}" for line in lines[1:]]
+    if hint:
+        notes.append(f"note: {hint}")
+    return "\n".join((head, *notes))

@@ -30,6 +30,8 @@ class Axis:
     Core digit `digit` owns `[i*chunk, min((i+1)*chunk, size))`; trip t of loop
     `loop` (a depth in the record's own loop nest, 0 outermost) does `tile` elements
     of that from `t*tile` on, clamped to what is left. -1: not divided, not looped.
+    Where anything is left, `halo` more elements belong to the tile: neighbours that a
+    window or a start inside a stick needs.
     """
 
     size: int
@@ -37,6 +39,7 @@ class Axis:
     chunk: int = 0
     loop: int = -1
     tile: int = 0
+    halo: int = 0
 
     @staticmethod
     def whole(size: int) -> Axis:
@@ -52,7 +55,13 @@ class Axis:
         core = digits[self.digit] * self.chunk if self.digit >= 0 else 0
         owned = min(self.chunk, self.size - core)
         done = trips[self.loop] * self.tile if self.loop >= 0 else 0
-        return max(0, min(self.tile, owned - done))
+        left = min(self.tile, owned - done)
+        return max(0, left + self.halo) if left > 0 else 0
+
+    @property
+    def widest(self) -> int:
+        """The largest extent of any core and trip."""
+        return max(0, min(self.tile, self.chunk, self.size) + self.halo)
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,20 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     StringAttr,
+    SymbolRefAttr,
+    TensorType,
     f64,
     i64,
 )
-from xdsl.ir import Attribute, Block, Dialect, Operation, ParametrizedAttribute, Region
+from xdsl.ir import (
+    Attribute,
+    Block,
+    Dialect,
+    Operation,
+    ParametrizedAttribute,
+    Region,
+    SSAValue,
+)
 from xdsl.irdl import (
     IRDLOperation,
     attr_def,
@@ -32,6 +42,8 @@ from xdsl.irdl import (
     irdl_op_definition,
     region_def,
     traits_def,
+    var_operand_def,
+    var_result_def,
 )
 from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
@@ -46,7 +58,8 @@ MAX_TRIPS = 65535
 """Largest loop count (public: torch-spyre issue 3162)."""
 
 
-def _encode(value: Any) -> Attribute:
+def to_attribute(value: Any) -> Attribute:
+    """The attribute of a plain value: number, string, dataclass, tuple of those."""
     if isinstance(value, str):
         return StringAttr(value)
     if isinstance(value, int):
@@ -61,7 +74,8 @@ def _encode(value: Any) -> Attribute:
     )
 
 
-def _decode(attr: Attribute) -> Any:
+def to_plain(attr: Attribute) -> Any:
+    """The plain value that `to_attribute` wrapped."""
     if isinstance(attr, StringAttr):
         return attr.data
     if isinstance(attr, IntegerAttr):
@@ -71,7 +85,7 @@ def _decode(attr: Attribute) -> Any:
     if isinstance(attr, DenseArrayBase):
         return tuple(int(v) for v in attr.get_values())
     assert isinstance(attr, ArrayAttr)
-    return tuple(_decode(a) for a in attr)
+    return tuple(to_plain(a) for a in attr)
 
 
 _Self = TypeVar("_Self", bound="PlainAttr")
@@ -84,16 +98,16 @@ class PlainAttr(ParametrizedAttribute):
 
     @classmethod
     def of(cls: type[_Self], value: Any) -> _Self:
-        return cls(*(_encode(getattr(value, f.name)) for f in fields(value)))
+        return cls(*(to_attribute(getattr(value, f.name)) for f in fields(value)))
 
     @property
     def data(self) -> Any:
-        return self.PLAIN(*(_decode(p) for p in self.parameters))
+        return self.PLAIN(*(to_plain(p) for p in self.parameters))
 
 
 @irdl_attr_definition
 class AxisAttr(PlainAttr):
-    """`#dev.axis<size, digit, chunk, loop, tile>`: see `algebra.access.Axis`."""
+    """`#dev.axis<size, digit, chunk, loop, tile, halo>`: see `algebra.access.Axis`."""
 
     name = "dev.axis"
     PLAIN = Axis
@@ -103,6 +117,14 @@ class AxisAttr(PlainAttr):
     chunk: IntegerAttr
     loop: IntegerAttr
     tile: IntegerAttr
+    halo: IntegerAttr
+
+    def verify(self) -> None:
+        axis: Axis = self.data
+        if min(axis.size, axis.chunk, axis.tile) < 0:
+            raise VerifyException(f"an axis has a negative extent: {axis}")
+        if axis.digit < -1 or axis.loop < -1:
+            raise VerifyException(f"an axis names a digit or loop below -1: {axis}")
 
 
 @irdl_attr_definition
@@ -134,8 +156,12 @@ class AccessAttr(PlainAttr):
             raise VerifyException(f'"{dtype}" is no element type of the card')
         if (self.symbol.value.data >= 0) != (space == "dram"):
             raise VerifyException("a DRAM access names a symbol, an LX access none")
+        if self.symbol.value.data < -1:
+            raise VerifyException(f"symbol {self.symbol.value.data} is below -1")
         if self.depth.value.data < 1:
             raise VerifyException("buffer depth is below 1")
+        if self.stage_levels.value.data < 0:
+            raise VerifyException("a stage counts fewer than no loops")
 
 
 @irdl_attr_definition
@@ -150,6 +176,20 @@ class StepAttr(PlainAttr):
     dtype: StringAttr
     values: DenseArrayBase | ArrayAttr
 
+    def verify(self) -> None:
+        step: Step = self.data
+        if step.dtype not in ITEMSIZE:
+            raise VerifyException(f'"{step.dtype}" is no element type of the card')
+        row = OPFUNCS.get(step.function)
+        if row is None and step.function not in GENERATORS:
+            raise VerifyException(f'the card has no function "{step.function}"')
+        arity, values = (row.arity, 0) if row is not None else (0, 1)
+        if (len(step.operands), len(step.values)) != (arity, values):
+            raise VerifyException(
+                f'"{step.function}" takes {arity} operands and {values} values, not '
+                f"{len(step.operands)} and {len(step.values)}"
+            )
+
 
 @irdl_attr_definition
 class SyncAttr(PlainAttr):
@@ -161,6 +201,11 @@ class SyncAttr(PlainAttr):
     semaphore: IntegerAttr
     count: IntegerAttr
     level: IntegerAttr
+
+    def verify(self) -> None:
+        sync: Sync = self.data
+        if sync.semaphore < 0 or sync.count < 1 or sync.level < 0:
+            raise VerifyException(f"a wait or signal on nothing: {sync}")
 
 
 def access_attr(access: Access) -> AccessAttr:
@@ -209,21 +254,21 @@ class ProgramOp(IRDLOperation):
         super().__init__(
             attributes={
                 "sym_name": StringAttr(name),
-                "grid": _encode(tuple(grid)),
+                "grid": to_attribute(tuple(grid)),
                 "symbols": IntegerAttr(symbols, i64),
                 "lx_bytes": IntegerAttr(lx_bytes, i64),
-                "semaphores": _encode(tuple(semaphores)),
+                "semaphores": to_attribute(tuple(semaphores)),
             },
             regions=(Region(Block(streams)),),
         )
 
     @property
     def grid_data(self) -> tuple[int, ...]:
-        return _decode(self.grid)
+        return to_plain(self.grid)
 
     @property
     def semaphores_data(self) -> tuple[int, ...]:
-        return _decode(self.semaphores)
+        return to_plain(self.semaphores)
 
     @property
     def streams(self) -> tuple[StreamOp, ...]:
@@ -255,6 +300,9 @@ class ProgramOp(IRDLOperation):
         for axis in record.axes_data:
             if axis.digit >= len(self.grid_data):
                 raise VerifyException(f"digit {axis.digit} of {len(self.grid_data)}")
+        digits = record.digits_data if isinstance(record, RingReduceOp) else ()
+        if any(not 0 <= digit < len(self.grid_data) for digit in digits):
+            raise VerifyException(f"digits {digits} of {len(self.grid_data)}")
 
 
 @irdl_op_definition
@@ -321,6 +369,41 @@ class LoopOp(IRDLOperation):
     def verify_(self) -> None:
         if not 1 <= self.trips_data <= MAX_TRIPS:
             raise VerifyException(f"{self.trips_data} trips, outside [1, {MAX_TRIPS}]")
+
+
+@irdl_op_definition
+class CallOp(IRDLOperation):
+    """
+    Runs a program: its symbols are the operands' addresses, then the results'.
+
+        %1 = dev.call @k0(%0) : (tensor<64xf16>) -> tensor<64xf16>
+    """
+
+    name = "dev.call"
+
+    program = attr_def(SymbolRefAttr)
+    arguments = var_operand_def(TensorType)
+    made = var_result_def(TensorType)
+
+    assembly_format = (
+        "$program `(` $arguments `)` attr-dict `:` functional-type($arguments, $made)"
+    )
+
+    def __init__(
+        self,
+        program: str,
+        arguments: Sequence[SSAValue],
+        results: Sequence[Attribute],
+    ):
+        super().__init__(
+            operands=(arguments,),
+            result_types=(results,),
+            attributes={"program": SymbolRefAttr(program)},
+        )
+
+    @property
+    def program_name(self) -> str:
+        return self.program.root_reference.data
 
 
 # --------------------------------------------------------------------------
@@ -398,7 +481,7 @@ def record_attributes(
     }
     for name, value in others.items():
         attributes[name] = (
-            AccessAttr.of(value) if isinstance(value, Access) else _encode(value)
+            AccessAttr.of(value) if isinstance(value, Access) else to_attribute(value)
         )
     return attributes
 
@@ -594,7 +677,7 @@ class VectorOp(RecordOp):
 
     @property
     def fold_data(self) -> tuple[int, ...]:
-        return _decode(self.fold)
+        return to_plain(self.fold)
 
     def reads(self) -> tuple[Access, ...]:
         return tuple(a.data for a in self.inputs)
@@ -605,11 +688,14 @@ class VectorOp(RecordOp):
     def verify_(self) -> None:
         self.verify_record()
         known = len(self.inputs)
+        rank = len(self.axes)
+        if any(not 0 <= axis < rank for axis in self.fold_data):
+            raise VerifyException(f"fold over axes {self.fold_data} of {rank}")
         for step in self.steps_data:
-            if step.function not in OPFUNCS and step.function not in GENERATORS:
-                raise VerifyException(f'the card has no function "{step.function}"')
             if any(not 0 <= o < known for o in step.operands):
                 raise VerifyException(f"step {step.function} reads a later value")
+            if step.function == "index" and step.values[0] not in range(rank):
+                raise VerifyException(f"index along axis {step.values[0]} of {rank}")
             known += 1
         if not known:
             raise VerifyException("a vector record without inputs and steps")
@@ -686,7 +772,7 @@ class RingReduceOp(RecordOp):
 
     @property
     def digits_data(self) -> tuple[int, ...]:
-        return _decode(self.digits)
+        return to_plain(self.digits)
 
     def reads(self) -> tuple[Access, ...]:
         return (self.source.data,)
@@ -722,6 +808,6 @@ def walk_records(program: ProgramOp) -> Iterator[tuple[RecordOp, StreamOp]]:
 
 Dev = Dialect(
     "dev",
-    [ProgramOp, StreamOp, LoopOp, *RECORDS],
+    [ProgramOp, StreamOp, LoopOp, CallOp, *RECORDS],
     [AxisAttr, AccessAttr, StepAttr, SyncAttr],
 )

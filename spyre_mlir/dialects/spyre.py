@@ -12,6 +12,7 @@ means undecided, present is a constraint that every pass keeps.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import (
@@ -101,8 +102,14 @@ def _integers(values: Sequence[int]) -> DenseArrayBase:
     return DenseArrayBase.from_list(i64, list(values))
 
 
+@cache
 def _tuple(array: DenseArrayBase) -> tuple[int, ...]:
     return tuple(int(v) for v in array.get_values())
+
+
+@cache
+def _device_layout(dims: DenseArrayBase) -> DeviceLayout:
+    return DeviceLayout(_tuple(dims))
 
 
 @irdl_attr_definition
@@ -123,7 +130,7 @@ class LayoutAttr(MemRefLayoutAttr, ParametrizedAttribute):
 
     @property
     def data(self) -> DeviceLayout:
-        return DeviceLayout(_tuple(self.dims))
+        return _device_layout(self.dims)
 
     def verify(self) -> None:
         try:

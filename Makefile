@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+# make demo    embeds sentences on the simulated card
+# make test    runs all tests
+# make check   format, lint, types
+#
+# PYTHON is the Python 3.11 to use, PIP_ARGS are given to each `pip install`
+# (for PyTorch without CUDA: --extra-index-url https://download.pytorch.org/whl/cpu).
+
+PYTHON ?= python3
+PIP_ARGS ?=
+JOBS ?= $(shell nproc)
+
+BIN := .venv/bin
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: demo test check clean
+
+demo: .venv/.ok
+	$(BIN)/python examples/minilm.py
+
+test: .venv/.ok
+	$(BIN)/lit -j $(JOBS) test/lit
+	$(BIN)/pytest -n $(JOBS) --dist loadfile --durations 10
+
+check: .venv/.ok
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
+
+.venv/.ok: pyproject.toml $(wildcard runtime/spyre_runtime/csrc/*)
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install $(PIP_ARGS) torch==2.13.0
+	$(BIN)/python -m pip install $(PIP_ARGS) -e '.[test]'
+	$(BIN)/python -m spyre_runtime.build
+	touch $@
+
+clean:
+	rm -rf .venv build *.egg-info

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+CPU seconds of a warm launch against NumPy fp32 doing the same arithmetic.
+
+    python benchmarks/kernels.py [--only softmax] [--runs 5]
+
+Each kernel is compiled by `torch.compile(backend="spyre_mlir")` in fp16. A launch of
+the compiled program, on tensors that are on the card, is timed in turn with NumPy, in
+one process and on one thread; the median of the runs and their ratio are printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.table import Table
+
+import spyre_mlir.torch_bridge.register  # noqa: F401
+from spyre_mlir.torch_bridge import card_executor
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A benchmark: the torch function, its inputs' shapes, NumPy's version, the bar."""
+
+    name: str
+    function: Callable[..., torch.Tensor]
+    shapes: tuple[tuple[int, ...], ...]
+    numpy: Callable[..., Array]
+    limit: float
+
+
+def _softmax(x: Array) -> Array:
+    e = np.exp(x - x.max(-1, keepdims=True))
+    e /= e.sum(-1, keepdims=True)
+    return e
+
+
+def _layernorm(x: Array, w: Array, b: Array) -> Array:
+    d = x - x.mean(-1, keepdims=True)
+    v = (d * d).mean(-1, keepdims=True)
+    d /= np.sqrt(v + 1e-5)
+    d *= w
+    d += b
+    return d
+
+
+def _sdpa(q: Array, k: Array, v: Array) -> Array:
+    return _softmax((q * (q.shape[-1] ** -0.5)) @ k.T) @ v
+
+
+def _swiglu(x: Array, gate: Array, up: Array, down: Array) -> Array:
+    g = x @ gate.T
+    return (g / (1 + np.exp(-g)) * (x @ up.T)) @ down.T
+
+
+def _torch_sdpa(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    head = (1, 1, *q.shape)
+    out = torch.nn.functional.scaled_dot_product_attention(
+        q.view(head), k.view(head), v.view(head)
+    )
+    return out.view(q.shape)
+
+
+def _torch_swiglu(
+    x: torch.Tensor, gate: torch.Tensor, up: torch.Tensor, down: torch.Tensor
+) -> torch.Tensor:
+    linear = torch.nn.functional.linear
+    hidden = torch.nn.functional.silu(linear(x, gate)) * linear(x, up)
+    return linear(hidden, down)
+
+
+KERNELS = (
+    Kernel("matmul 1024^3", torch.matmul, ((1024, 1024),) * 2, np.matmul, 2.5),
+    Kernel(
+        "softmax 4096^2", lambda x: torch.softmax(x, -1), ((4096, 4096),), _softmax, 1.5
+    ),
+    Kernel(
+        "layernorm 2048x4096",
+        lambda x, w, b: torch.nn.functional.layer_norm(x, w.shape, w, b),
+        ((2048, 4096), (4096,), (4096,)),
+        _layernorm,
+        1.5,
+    ),
+    Kernel("SDPA 2048x64", _torch_sdpa, ((2048, 64),) * 3, _sdpa, 2.0),
+    Kernel(
+        "SwiGLU 128x512x2048",
+        _torch_swiglu,
+        ((128, 512), (2048, 512), (2048, 512), (512, 2048)),
+        _swiglu,
+        3.0,
+    ),
+    Kernel(
+        "row times 4096x4096",
+        torch.matmul,
+        ((1, 4096), (4096, 4096)),
+        np.matmul,
+        5.0,
+    ),
+)
+
+
+def _launch(
+    kernel: Kernel, inputs: list[torch.Tensor]
+) -> tuple[Callable[[], None], float]:
+    """A warm launch on card memory, and the largest error of its result."""
+    made: list[card_executor.CardSegment] = []
+    original = card_executor.CardSegment.__init__
+
+    def remember(self: card_executor.CardSegment, *args: object) -> None:
+        original(self, *args)  # type: ignore[arg-type]
+        made.append(self)
+
+    card_executor.CardSegment.__init__ = remember  # type: ignore[method-assign]
+    compiled = torch.compile(kernel.function, backend="spyre_mlir")
+    with torch.no_grad():
+        result = compiled(*inputs)
+    card_executor.CardSegment.__init__ = original  # type: ignore[method-assign]
+    expected = kernel.numpy(*(x.float().numpy() for x in inputs))
+    error = np.abs(result.float().numpy() - expected).max() / np.abs(expected).max()
+    (segment,) = made
+    executable = segment.executable
+    arguments, results = segment.blocks(inputs)
+    print(kernel.name, "simulated us", executable.total_picoseconds / 1e6)
+    return (lambda: executable.launch(arguments, results)), float(error)
+
+
+def _measure(kernel: Kernel, runs: int) -> tuple[float, float, float]:
+    generator = torch.Generator().manual_seed(0)
+    inputs = [
+        (torch.randn(s, generator=generator) / s[-1] ** 0.25).half()
+        for s in kernel.shapes
+    ]
+    launch, error = _launch(kernel, inputs)
+    arrays = [x.float().numpy() for x in inputs]
+    ours: list[float] = []
+    theirs: list[float] = []
+    for _ in range(runs + 1):
+        for function, times in (
+            (launch, ours),
+            (lambda: kernel.numpy(*arrays), theirs),
+        ):
+            begin = time.process_time()
+            function()
+            times.append(time.process_time() - begin)
+    return median(ours[1:]), median(theirs[1:]), error
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--runs", type=int, default=5)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    table = Table(title="CPU seconds of a warm launch")
+    for column in ("kernel", "card ms", "NumPy ms", "ratio", "limit", "error"):
+        table.add_column(column)
+    for kernel in KERNELS:
+        if arguments.only in kernel.name:
+            ours, theirs, error = _measure(kernel, arguments.runs)
+            table.add_row(
+                kernel.name,
+                f"{1e3 * ours:.1f}",
+                f"{1e3 * theirs:.1f}",
+                f"{ours / theirs:.2f}",
+                f"{kernel.limit}",
+                f"{error:.1e}",
+            )
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

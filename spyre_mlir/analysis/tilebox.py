@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+The box of an operand that a tile touches, and the accesses that walk it.
+
+An operand's coordinate is linear in the iterators; over a tile of the iterators it
+runs over a box. The box starts on a stick, moves by whole sticks from core to core
+and trip to trip, and has the operand's layout at the tile's size in the scratchpad.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from spyre_mlir.algebra.access import ITEMSIZE, Access, Axis
+from spyre_mlir.algebra.layout import (
+    STICK_BYTES,
+    DeviceLayout,
+    elements_per_stick,
+)
+from spyre_mlir.algebra.linear import Linear
+from spyre_mlir.analysis.space import Operand
+
+
+@dataclass(frozen=True)
+class TileBox:
+    """Per dimension of a tensor: the elements of one tile, and where they start."""
+
+    layout: DeviceLayout
+    dtype: str
+    stick_dim: int
+    axes: tuple[Axis, ...]
+    base: tuple[int, ...]
+    """First coordinate at digit 0 and trip 0; a multiple of the stick on its dim."""
+    steps: tuple[int, ...]
+    """Coordinate moved by one chunk of the dimension's digit, per element of it."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents of the largest tile: the shape that the scratchpad holds."""
+        return tuple(max(1, a.widest) for a in self.axes)
+
+    @property
+    def lx_bytes(self) -> int:
+        return max(STICK_BYTES, self.layout.bytes(self.shape, ITEMSIZE[self.dtype]))
+
+    @property
+    def level(self) -> int:
+        """Loops that the box depends on: the depth at which it can be loaded."""
+        return max((a.loop + 1 for a in self.axes), default=0)
+
+    def with_dtype(self, dtype: str) -> TileBox:
+        return replace(self, dtype=dtype)
+
+    def strides(self) -> tuple[int, ...]:
+        """Elements between neighbours of a dimension in the scratchpad tile."""
+        eps = elements_per_stick(ITEMSIZE[self.dtype])
+        return self.layout.dim_strides(self.shape, eps)
+
+
+def _axis(operand: Operand, axes: Sequence[Axis], iterator: int) -> Axis:
+    return (
+        axes[iterator] if iterator < len(axes) else Axis.whole(operand.sizes[iterator])
+    )
+
+
+def _is_cut(axis: Axis) -> bool:
+    return axis.digit >= 0 or axis.loop >= 0
+
+
+def tile_box(operand: Operand, axes: Sequence[Axis]) -> TileBox:
+    """The box of `operand` that a tile over `axes` touches."""
+    eps = elements_per_stick(ITEMSIZE[operand.dtype])
+    found: list[Axis] = []
+    base: list[int] = []
+    steps: list[int] = []
+    for dim, coordinate in enumerate(operand.coordinates):
+        axis, low, step = _dim_box(operand, axes, coordinate)
+        if dim == operand.stick_dim:
+            lead = low % eps
+            low -= lead
+            axis = _lengthen(axis, lead)
+        found.append(axis)
+        base.append(low)
+        steps.append(step)
+    return TileBox(
+        operand.layout,
+        operand.dtype,
+        operand.stick_dim,
+        tuple(found),
+        tuple(base),
+        tuple(steps),
+    )
+
+
+def _lengthen(axis: Axis, lead: int) -> Axis:
+    if not lead:
+        return axis
+    if _is_cut(axis):
+        return replace(axis, halo=axis.halo + lead)
+    return Axis.whole(axis.size + lead)
+
+
+def _dim_box(
+    operand: Operand, axes: Sequence[Axis], coordinate: Linear
+) -> tuple[Axis, int, int]:
+    """Axis, first coordinate and direction of one dimension's box."""
+    low, span, cut = coordinate.offset, 1, -1
+    for k in coordinate.used:
+        c, axis = coordinate.coefficients[k], _axis(operand, axes, k)
+        if _is_cut(axis):
+            assert cut < 0, "a dimension is cut by two iterators"
+            cut = k
+            continue
+        span += abs(c) * (axis.size - 1)
+        low += min(0, c * (axis.size - 1))
+    if cut < 0:
+        return Axis.whole(span), low, 1
+    c, axis = coordinate.coefficients[cut], _axis(operand, axes, cut)
+    if c < 0:
+        low += c * (axis.tile - 1)
+    size = abs(c)
+    box = Axis(
+        size * axis.size,
+        axis.digit,
+        size * axis.chunk,
+        axis.loop,
+        size * axis.tile,
+        span - size,
+    )
+    return box, low, 1 if c > 0 else -1
+
+
+@dataclass
+class _Sum:
+    """Collects an access's constant and its strides by digit and loop, in elements."""
+
+    base: int = 0
+    digits: dict[int, int] | None = None
+    loops: dict[int, int] | None = None
+
+    def add(self, axis: Axis, step: int) -> None:
+        """A coordinate of this axis moves the address by `step` per element."""
+        if axis.digit >= 0:
+            self.digits = self.digits or {}
+            self.digits[axis.digit] = self.digits.get(axis.digit, 0) + step * axis.chunk
+        if axis.loop >= 0:
+            self.loops = self.loops or {}
+            self.loops[axis.loop] = self.loops.get(axis.loop, 0) + step * axis.tile
+
+
+def _dense(found: dict[int, int] | None, itemsize: int) -> tuple[int, ...]:
+    if not found:
+        return ()
+    return tuple(found.get(k, 0) * itemsize for k in range(max(found) + 1))
+
+
+def _stick_step(axis: Axis, step: int, eps: int, stick_stride: int) -> int:
+    """Elements per element of a cut on the stick dimension: cuts are whole sticks."""
+    for part, cut in ((axis.chunk, axis.digit), (axis.tile, axis.loop)):
+        assert cut < 0 or (part * step) % eps == 0, "a cut falls inside a stick"
+    assert stick_stride % eps == 0
+    return step * (stick_stride // eps)
+
+
+def dram_box(operand: Operand, box: TileBox, symbol: int) -> Access:
+    """The box in DRAM, over its own axes."""
+    itemsize = ITEMSIZE[box.dtype]
+    eps = elements_per_stick(itemsize)
+    strides = box.layout.dim_strides(operand.shape, eps)
+    total = _Sum()
+    for dim, axis in enumerate(box.axes):
+        if dim == box.stick_dim:
+            total.base += box.base[dim] // eps * strides[dim]
+            total.add(axis, _stick_step(axis, box.steps[dim], eps, strides[dim]))
+        else:
+            total.base += box.base[dim] * strides[dim]
+            total.add(axis, box.steps[dim] * strides[dim])
+    return Access(
+        "dram",
+        box.dtype,
+        total.base * itemsize,
+        *_box_strides(box, strides),
+        symbol=symbol,
+        digit_strides=_dense(total.digits, itemsize),
+        loop_strides=_dense(total.loops, itemsize),
+    )
+
+
+def _box_strides(
+    box: TileBox, strides: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    dims = range(len(box.axes))
+    linear = tuple(0 if d == box.stick_dim else strides[d] for d in dims)
+    stick = tuple(int(d == box.stick_dim) for d in dims)
+    return linear, stick, strides[box.stick_dim] if box.stick_dim >= 0 else 0
+
+
+def lx_box(operand: Operand, box: TileBox, address: int) -> Access:
+    """The box in the scratchpad, over its own axes."""
+    del operand
+    return Access("lx", box.dtype, address, *_box_strides(box, box.strides()))
+
+
+def lx_walk(
+    operand: Operand,
+    box: TileBox,
+    axes: Sequence[Axis],
+    address: int,
+    private_from: int | None = None,
+) -> Access:
+    """
+    The operand's elements in its scratchpad tile `box`, over the operation's axes.
+
+    From depth `private_from` on, loops walk through the tile: it holds what all
+    their trips need.
+    """
+    itemsize = ITEMSIZE[box.dtype]
+    eps = elements_per_stick(itemsize)
+    strides = box.strides()
+    linear, stick = [0] * len(axes), [0] * len(axes)
+    total, offset = _Sum(), 0
+    for dim, coordinate in enumerate(operand.coordinates):
+        constant = coordinate.offset - box.base[dim]
+        on_stick = dim == box.stick_dim
+        if on_stick:
+            offset = constant
+        else:
+            total.base += constant * strides[dim]
+        for k in coordinate.used:
+            c = coordinate.coefficients[k]
+            if on_stick:
+                stick[k] += c
+            else:
+                linear[k] += c * strides[dim]
+            if private_from is not None and axes[k].loop >= private_from:
+                loop = replace(axes[k], digit=-1)
+                step = (
+                    _stick_step(loop, c, eps, strides[dim])
+                    if on_stick
+                    else c * strides[dim]
+                )
+                total.add(loop, step)
+    stick_stride = strides[box.stick_dim] if box.stick_dim >= 0 else 0
+    base = total.base + offset // eps * stick_stride
+    return Access(
+        "lx",
+        box.dtype,
+        address + base * itemsize,
+        tuple(linear),
+        tuple(stick),
+        stick_stride,
+        offset % eps,
+        loop_strides=_dense(total.loops, itemsize),
+    )
+
+
+def dram_walk(operand: Operand, axes: Sequence[Axis], symbol: int) -> Access:
+    """The operand's elements in DRAM, over the operation's axes."""
+    itemsize = ITEMSIZE[operand.dtype]
+    eps = elements_per_stick(itemsize)
+    strides = operand.layout.dim_strides(operand.shape, eps)
+    linear, stick = [0] * len(axes), [0] * len(axes)
+    total, offset = _Sum(), 0
+    for dim, coordinate in enumerate(operand.coordinates):
+        on_stick = dim == operand.stick_dim
+        if on_stick:
+            offset = coordinate.offset
+        else:
+            total.base += coordinate.offset * strides[dim]
+        for k in coordinate.used:
+            c, axis = coordinate.coefficients[k], axes[k]
+            if on_stick:
+                stick[k] += c
+                step = _stick_step(axis, c, eps, strides[dim])
+            else:
+                linear[k] += c * strides[dim]
+                step = c * strides[dim]
+            total.add(axis, step)
+    on = operand.stick_dim
+    stick_stride = strides[on] if on >= 0 else 0
+    return Access(
+        "dram",
+        operand.dtype,
+        (total.base + offset // eps * stick_stride) * itemsize,
+        tuple(linear),
+        tuple(stick),
+        stick_stride,
+        offset % eps,
+        symbol=symbol,
+        digit_strides=_dense(total.digits, itemsize),
+        loop_strides=_dense(total.loops, itemsize),
+    )

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+`--verify-diagnostics`: errors that a test file expects, written beside their cause.
+
+    // expected-error@+1 {{stick dimension out of range}}
+
+`@+n`, `@-n`, `@below` and `@above` count from the comment's line, nothing means that
+line, `@unknown` an error without a place. `expected-error-re` takes, between `{{` and
+`}}` within the text, regular expressions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_COMMENT = re.compile(
+    r"expected-(?P<severity>error|note)(?P<re>-re)?"
+    r"(?:@(?P<where>[+-]\d+|below|above|unknown))?"
+    r"\s*\{\{(?P<text>.*)\}\}"
+)
+_WORDS = {"below": 1, "above": -1, "unknown": 0}
+
+
+@dataclass(frozen=True)
+class Diagnosed:
+    """Something that was reported; line 0: without a place."""
+
+    severity: str
+    line: int
+    message: str
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Something that a comment expects; line 0: without a place."""
+
+    severity: str
+    line: int
+    pattern: str
+    comment_line: int
+
+    def matches(self, found: Diagnosed) -> bool:
+        return (
+            found.severity == self.severity
+            and found.line == self.line
+            and re.search(self.pattern, found.message, re.DOTALL) is not None
+        )
+
+
+def expectations(text: str) -> list[Expected]:
+    """What the comments of a file expect."""
+    found = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        match = _COMMENT.search(line)
+        if match is None:
+            continue
+        where = match["where"] or "+0"
+        offset = _WORDS[where] if where in _WORDS else int(where)
+        target = 0 if where == "unknown" else number + offset
+        pattern = _pattern(match["text"]) if match["re"] else re.escape(match["text"])
+        found.append(Expected(match["severity"], target, pattern, number))
+    return found
+
+
+def _pattern(text: str) -> str:
+    parts = re.split(r"\{\{(.*?)\}\}", text)
+    return "".join(p if k % 2 else re.escape(p) for k, p in enumerate(parts))
+
+
+def mismatches(
+    expected: Sequence[Expected], found: Sequence[Diagnosed], file: str
+) -> list[str]:
+    """Complaints about what was expected but not reported, and the other way round."""
+    open_ = list(expected)
+    complaints = []
+    for diagnosed in found:
+        match = next((e for e in open_ if e.matches(diagnosed)), None)
+        if match is not None:
+            open_.remove(match)
+        elif diagnosed.severity == "error":
+            place = f"{file}:{diagnosed.line}" if diagnosed.line else file
+            complaints.append(f"{place}: error: unexpected error: {diagnosed.message}")
+    complaints += [
+        f"{file}:{e.comment_line}: error: expected {e.severity} was not produced"
+        for e in open_
+    ]
+    return complaints

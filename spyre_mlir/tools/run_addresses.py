@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs programs that take addresses: a `ktdp` kernel, or a `dev.program` alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, cast
+
+import torch
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import ParseError
+
+from spyre_mlir.algebra.access import ITEMSIZE
+from spyre_mlir.algebra.layout import DeviceLayout
+from spyre_mlir.diagnostics import SpyreError
+from spyre_mlir.dialects import dev
+from spyre_mlir.dialects.spyre import LayoutAttr, SpyreTensor, dtype_name
+from spyre_mlir.interpreters.spyre import torch_dtype
+from spyre_mlir.tools.located_parser import full_context
+from spyre_mlir.tools.run_levels import Outcome, Request, chip_named
+from spyre_mlir.tools.run_values import fit, load_array, seeded
+
+if TYPE_CHECKING:
+    from spyre_runtime.memory import CardMemory
+
+
+@dataclass(frozen=True)
+class Region:
+    """Bytes of DRAM that hold a tensor, in host order unless its type has a layout."""
+
+    type: SpyreTensor
+    file: str
+    address: int = 0
+
+    @property
+    def layout(self) -> DeviceLayout | str:
+        encoding = self.type.encoding
+        return encoding.data if isinstance(encoding, LayoutAttr) else "linear"
+
+    @property
+    def itemsize(self) -> int:
+        return ITEMSIZE[dtype_name(self.type)]
+
+    @property
+    def bytes(self) -> int:
+        shape = self.type.get_shape()
+        if isinstance(self.layout, DeviceLayout):
+            return self.layout.bytes(shape, self.itemsize)
+        return prod(shape) * self.itemsize
+
+    def fill(self, memory: CardMemory, generator: torch.Generator | None) -> None:
+        """Writes the file's or seeded numbers; else it stays at zero."""
+        from spyre_runtime.formats import write_host
+
+        if self.file:
+            value = fit(load_array(self.file), self.type, self.file)
+        elif generator is not None:
+            value = seeded(self.type, generator)
+        else:
+            return
+        write_host(memory, self.address, value, self.layout)
+
+    def read(self, memory: CardMemory) -> torch.Tensor:
+        from spyre_runtime.formats import read_host
+
+        shape, dtype = self.type.get_shape(), torch_dtype(dtype_name(self.type))
+        return read_host(memory, self.address, shape, dtype, self.layout)
+
+
+def parse_region(text: str, memory: CardMemory) -> Region:
+    """`TYPE` or `TYPE=FILE.npy`, allotted in memory."""
+    type_text, _, file = text.partition("=")
+    try:
+        type_ = Parser(full_context(), type_text, "--memory").parse_type()
+    except ParseError as error:
+        raise SpyreError(f"--memory {text}: {error.msg}") from error
+    if not isinstance(type_, TensorType):
+        raise SpyreError(f"--memory {text}: {type_} is no tensor type")
+    region = Region(cast(SpyreTensor, type_), file)
+    address = memory.allocate(region.bytes).address
+    return Region(region.type, file, address)
+
+
+def on_addresses(module: ModuleOp, level: str, request: Request) -> Outcome:
+    """Runs a kernel or a program on the regions that `--memory` names."""
+    from spyre_runtime.card import Card
+
+    chip = chip_named(request.chip)
+    card = Card(0, chip=chip)
+    regions = [parse_region(text, card.memory) for text in request.memory]
+    generator = None
+    if request.seed is not None:
+        generator = torch.Generator().manual_seed(request.seed)
+    for region in regions:
+        region.fill(card.memory, generator)
+    program = None
+    if level == "ktdp":
+        _run_kernel(module, regions, card.memory, request.entry)
+    else:
+        program = program_of(module, request.entry)
+        addresses = [r.address for r in regions]
+        card.engine(request.numerics).run(program, addresses)
+    results = tuple((f"memory {k}", r.read(card.memory)) for k, r in enumerate(regions))
+    return Outcome(results, program=program, chip=chip)
+
+
+def _run_kernel(
+    module: ModuleOp, regions: Sequence[Region], memory: CardMemory, name: str
+) -> None:
+    from spyre_mlir.interpreters.ktdp import run_kernel
+
+    # The addresses of ktdp count elements.
+    addresses = [r.address // r.itemsize for r in regions]
+    run_kernel(module, addresses, memory.bytes_tensor, name=name or None)
+
+
+def program_of(module: ModuleOp, name: str) -> dev.ProgramOp:
+    """The program to run: the named one, or the only one."""
+    programs = [p for p in module.ops if isinstance(p, dev.ProgramOp)]
+    chosen = [p for p in programs if name in ("", p.sym_name.data)]
+    if len(chosen) != 1:
+        known = ", ".join(p.sym_name.data for p in programs)
+        raise SpyreError(f"--entry must name one program of {known}")
+    return chosen[0]

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs a module of any level, or an image, and says what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+
+from spyre_mlir.binary.image import Image
+from spyre_mlir.binary.writer import write
+from spyre_mlir.diagnostics import SpyreError
+from spyre_mlir.dialects import dev
+from spyre_mlir.dialects.spyre import tensor_type
+from spyre_mlir.target.chip import Chip
+from spyre_mlir.tools.located_parser import full_context
+from spyre_mlir.tools.run_values import arguments_of, function_arguments
+from spyre_mlir.transforms._functions import CHIP, GRID
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to run a program on, and how."""
+
+    inputs: tuple[str, ...] = ()
+    seed: int | None = None
+    memory: tuple[str, ...] = ()
+    """For programs on raw addresses: `TYPE` or `TYPE=FILE.npy`, one per address."""
+    entry: str = ""
+    numerics: str = "ieee"
+    chip: str = "spyre"
+    """Name, then `,field=value` for each number that is another."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Named results, and what a report is made of."""
+
+    results: tuple[tuple[str, torch.Tensor], ...]
+    image: Image | None = None
+    program: dev.ProgramOp | None = None
+    chip: Chip | None = None
+
+
+def level_of(module: ModuleOp) -> str:
+    """`spyre`, `kernels` (of spyre operations), `ktdp`, `dev` or `programs`."""
+    functions = [f for f in module.ops if isinstance(f, FuncOp)]
+    if any(isinstance(op, dev.ProgramOp) for op in module.ops):
+        return "dev" if functions else "programs"
+    kernels = [f for f in functions if GRID in f.attributes]
+    if any(op.name.startswith("ktdp.") for f in kernels for op in f.walk()):
+        return "ktdp"
+    return "kernels" if kernels else "spyre"
+
+
+def entry_of(module: ModuleOp, name: str) -> FuncOp:
+    """The function to run: the named one, `main`, or the first that is public."""
+    functions = [f for f in module.ops if isinstance(f, FuncOp) and f.body.blocks]
+    if not functions:
+        raise SpyreError("the module has no function")
+    wanted = name or "main"
+    for function in functions:
+        if function.sym_name.data == wanted:
+            return function
+    if name:
+        known = ", ".join(f"@{f.sym_name.data}" for f in functions)
+        raise SpyreError(f"the module has no function @{name}; it has {known}")
+    public = [f for f in functions if f.sym_visibility != StringAttr("private")]
+    return (public or functions)[0]
+
+
+def on_interpreter(module: ModuleOp, request: Request) -> Outcome:
+    """Runs a module of the `spyre` level by the dialect's interpreter."""
+    from spyre_mlir.interpreters.spyre import interpret
+
+    function = entry_of(module, request.entry)
+    arguments = function_arguments(function, request.inputs, request.seed)
+    results = interpret(module, arguments, function.sym_name.data)
+    return Outcome(_numbered(results))
+
+
+def on_card(module: ModuleOp, request: Request) -> Outcome:
+    """Compiles what is not compiled yet and runs the image on a card."""
+    from spyre_mlir.compiler import encode
+    from spyre_mlir.pipelines import run_pipeline
+    from spyre_mlir.transforms.convert_spyre_to_dev import ConvertSpyreToDevPass
+
+    function = entry_of(module, request.entry)
+    arguments = function_arguments(function, request.inputs, request.seed)
+    level = level_of(module)
+    module.attributes.setdefault(CHIP, StringAttr(request.chip))
+    context = full_context()
+    if level == "spyre":
+        run_pipeline(module, context)
+    elif level == "kernels":
+        ConvertSpyreToDevPass().apply(context, module)
+    image = encode(module, numerics=request.numerics, entry=function.sym_name.data)
+    return run_image(write(image), arguments, request)
+
+
+def image_arguments(data: bytes, request: Request) -> list[torch.Tensor]:
+    """Arguments for an image."""
+    from spyre_mlir.binary.reader import read
+
+    types = [tensor_type(v.shape, v.dtype) for v in read(data).arguments]
+    return arguments_of(types, request.inputs, request.seed)
+
+
+def run_image(
+    data: bytes, arguments: Sequence[torch.Tensor], request: Request
+) -> Outcome:
+    """Runs an image on a card of its own."""
+    from spyre_mlir.torch_bridge.card_executor import CardSegment
+    from spyre_runtime.card import Card
+    from spyre_runtime.loader import load
+
+    chip = chip_named(request.chip)
+    executable = load(Card(0, chip=chip), data)
+    results = CardSegment(executable)(arguments)
+    return Outcome(_numbered(results), image=executable.image, chip=chip)
+
+
+def chip_named(text: str) -> Chip:
+    """The chip of a name and settings."""
+    from spyre_mlir.target.chips import load_chip
+
+    name, *settings = text.split(",")
+    try:
+        pairs = dict(cast(tuple[str, str], s.split("=", 1)) for s in settings)
+        return load_chip(name).with_overrides(pairs)
+    except ValueError as error:
+        raise SpyreError(str(error)) from error
+
+
+def _numbered(results: Sequence[torch.Tensor]) -> tuple[tuple[str, torch.Tensor], ...]:
+    return tuple((f"result {k}", value) for k, value in enumerate(results))

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+`spyre-run FILE`: runs a program on the simulated card and reports its time.
+
+FILE is a Python script, IR of any level (spyre, ktdp, dev; `-` for standard input), or
+a `.spyre` image. Tensors come from `--input FILE.npy`, in order, or `--random SEED`.
+Kernels that take addresses get them by `--memory 'tensor<64x64xf16>=FILE.npy'`, in
+order; a type with a `#spyre.layout` lies in sticks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
+
+from spyre_mlir.diagnostics import SpyreError
+from spyre_mlir.tools import problems
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from spyre_mlir.tools.run_levels import Outcome, Request
+    from spyre_mlir.tools.run_script import Launches
+    from spyre_runtime.report import Report
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        "spyre-run",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = made.add_argument
+    add("file", help="script.py, module.mlir, image.spyre, or -")
+    add("arguments", nargs="*", help="arguments of a script, after --")
+    add("--input", action="append", default=[], metavar="NPY", help="next argument")
+    add("--random", type=int, metavar="SEED", help="seeded numbers for the others")
+    add(
+        "--memory",
+        action="append",
+        default=[],
+        metavar="TYPE[=NPY]",
+        help="next region",
+    )
+    add("--entry", default="", metavar="NAME", help="function or program to run")
+    add("--on", choices=("card", "interpreter"), default="card", help="what runs it")
+    add("--print", action="store_true", help="print the results")
+    add("--save", metavar="DIR", help="write the results to DIR/NAME.npy")
+    add("--emit", metavar="FILE", help="write the image that ran")
+    add("--report", choices=("text", "json", "none"), default="text", help="its form")
+    add("--chip", default="spyre", metavar="NAME", help="chip of target/chips")
+    add("--set", action="append", default=[], metavar="FIELD=N", help="change the chip")
+    add("--numerics", choices=("ieee", "dl16"), default="ieee", help="16-bit floats")
+    return made
+
+
+def _request(flags: argparse.Namespace) -> Request:
+    from spyre_mlir.tools.run_levels import Request
+
+    return Request(
+        tuple(flags.input),
+        flags.random,
+        tuple(flags.memory),
+        flags.entry,
+        flags.numerics,
+        ",".join([flags.chip, *flags.set]),
+    )
+
+
+def read_module(file: str) -> ModuleOp:
+    """Parses and verifies IR text."""
+    from spyre_mlir.tools.located_parser import (
+        first_invalid,
+        full_context,
+        parse_located,
+    )
+
+    stdin = file == "-"
+    name = "<stdin>" if stdin else file
+    text = sys.stdin.read() if stdin else Path(file).read_text(encoding="utf-8")
+    module = parse_located(full_context(), text, name)
+    try:
+        module.verify()
+    except VerifyException as error:
+        raise problems.FoundError(error, first_invalid(module), "") from error
+    return module
+
+
+def run_file(flags: argparse.Namespace) -> Outcome:
+    """Runs an image or a module of any level."""
+    from spyre_mlir.tools import run_levels
+    from spyre_mlir.tools.run_addresses import on_addresses
+
+    request = _request(flags)
+    if flags.file.endswith(".spyre"):
+        data = Path(flags.file).read_bytes()
+        arguments = run_levels.image_arguments(data, request)
+        return run_levels.run_image(data, arguments, request)
+    module = read_module(flags.file)
+    level = run_levels.level_of(module)
+    if level in ("ktdp", "programs"):
+        return on_addresses(module, level, request)
+    if flags.on == "interpreter":
+        if level == "dev":
+            raise SpyreError("dev programs run on the card: --on card")
+        return run_levels.on_interpreter(module, request)
+    return run_levels.on_card(module, request)
+
+
+def report_of(outcome: Outcome) -> Report | None:
+    """Where the time goes, for what the card ran."""
+    from spyre_runtime.clock import time_image, time_program
+    from spyre_runtime.report import report_image, report_program
+
+    if outcome.chip is None:
+        return None
+    if outcome.image is not None:
+        return report_image(time_image(outcome.image, outcome.chip), outcome.chip)
+    if outcome.program is not None:
+        timing = time_program(outcome.program, outcome.chip)
+        return report_program(timing, outcome.chip)
+    return None
+
+
+def show(outcome: Outcome, flags: argparse.Namespace) -> None:
+    """Prints and saves results, then the report."""
+    for name, value in outcome.results:
+        if flags.print:
+            dtype = str(value.dtype).removeprefix("torch.")
+            sys.stdout.write(f"{name}: {dtype}{list(value.shape)}\n{value}\n")
+        if flags.save:
+            import numpy as np
+
+            Path(flags.save).mkdir(parents=True, exist_ok=True)
+            path = Path(flags.save) / f"{name.replace(' ', '_')}.npy"
+            np.save(path, value.numpy())
+    if flags.emit and outcome.image is not None:
+        from spyre_mlir.binary.writer import write
+
+        Path(flags.emit).write_bytes(write(outcome.image))
+    report = report_of(outcome) if flags.report != "none" else None
+    if report is not None:
+        sys.stdout.write(
+            report.as_json() + "\n" if flags.report == "json" else report.as_text()
+        )
+
+
+def show_launches(launches: Launches, form: str) -> None:
+    """The report of each image that a script launched."""
+    from spyre_runtime.clock import time_image
+    from spyre_runtime.report import report_image
+
+    rows = []
+    for number, (executable, count) in enumerate(launches.counts.items()):
+        chip = executable.card.chip
+        report = report_image(time_image(executable.image, chip), chip)
+        if form == "json":
+            rows.append({"launches": count, **report.as_dict()})
+            continue
+        times = "once" if count == 1 else f"{count} times"
+        sys.stdout.write(f"graph {number}, launched {times}\n{report.as_text()}\n")
+    if form == "json":
+        sys.stdout.write(json.dumps(rows, indent=2) + "\n")
+    elif not launches.counts:
+        sys.stdout.write("nothing was launched on the card\n")
+
+
+def run(flags: argparse.Namespace) -> None:
+    if flags.file.endswith(".py"):
+        from spyre_mlir.tools.run_script import run_script
+
+        launches = run_script(flags.file, flags.arguments)
+        if flags.report != "none":
+            show_launches(launches, flags.report)
+    else:
+        show(run_file(flags), flags)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; returns the exit code."""
+    flags = parser().parse_args(arguments)
+    try:
+        run(flags)
+    except OSError as error:
+        message = f"{error.filename}: {error.strerror}"
+    except ParseError as error:
+        message = problems.of_text(error).text
+    except problems.FoundError as error:
+        message = problems.of_found(error, flags.file).text
+    except (DiagnosticException, SpyreError) as error:
+        message = f"spyre-run: error: {error}"
+    else:
+        return 0
+    sys.stderr.write(message + "\n")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
