@@ -73,8 +73,10 @@ def verifiers(dialect: Dialect) -> dict[object, list[str]]:
     """Operations by the verifier that they have, alone or together."""
     found: dict[object, list[str]] = {}
     for op in dialect.operations:
-        if op.verify_ not in (Operation.verify_, IRDLOperation.verify_):
-            found.setdefault(op.verify_, []).append(op.name)
+        # xDSL wraps the verifier that a class defines.
+        own = inspect.getclosurevars(op.verify_).nonlocals.get("custom_verify")
+        if own not in (None, Operation.verify_, IRDLOperation.verify_):
+            found.setdefault(own, []).append(op.name)
     return found
 
 
