@@ -46,6 +46,7 @@ class Options:
         "what runs compiled segments: the card, or the interpreter of the dialect",
         ("card", "oracle"),
     )
+    timing: bool = _knob(True, "advance the card's simulated time by each launch")
     verify: bool = _knob(False, "verify the IR after the import and after each pass")
     dump: str = _knob("", "folder for the IR of each compiled segment; empty: none")
 

@@ -41,11 +41,11 @@ class SpyreError(RuntimeError):
         super().__init__("\n".join((message, *(f"note: {note}" for note in notes))))
 
 
-class OptionError(SpyreError, ValueError):
+class OptionError(SpyreError):
     """An option that is unknown, or a value that it does not take."""
 
 
-class Unsupported(SpyreError, NotImplementedError):
+class Unsupported(SpyreError):
     """An operation that the card does not run, where the host may not either."""
 
     def __init__(

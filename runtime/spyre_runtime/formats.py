@@ -214,10 +214,17 @@ def read_host(
         return out.copy_(
             linear_view(memory, address, shape, row_major(shape), 0, dtype)
         )
-    tiled = Tiled(layout, dtype_name(dtype), tuple(shape))
+    read_into(memory, address, out, layout)
+    return out
+
+
+def read_into(
+    memory: CardMemory, address: int, out: torch.Tensor, layout: DeviceLayout
+) -> None:
+    """Copies what lies in sticks at `address` to a CPU tensor of any strides."""
+    tiled = Tiled(layout, dtype_name(out.dtype), tuple(out.shape))
     for part in whole(tiled):
         part.of(out).copy_(device_view(memory, address, tiled, part))
-    return out
 
 
 def dtype_name(dtype: torch.dtype) -> str:

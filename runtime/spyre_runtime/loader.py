@@ -8,15 +8,26 @@ Loads an image onto a card and launches it.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
+import torch
+
 from spyre_mlir.binary.image import Buffer, Image, ImageError
 from spyre_mlir.binary.reader import read
+from spyre_mlir.dialects import dev
 
 from .card import Card
-from .clock import Timing, time_program
+from .clock import ImageTiming, time_image
+from .engine import GatherIndexError, LaunchedCall
 from .memory import Block
+
+Row = list[LaunchedCall]
+"""Programs with the addresses of their symbols and the buffers there, in order."""
+
+KEPT_ROWS = 16
+"""Rows kept per image, by the addresses that they were made for."""
 
 observers: list[Callable[[Executable], None]] = []
 """Called at each launch with what is launched, by tools that report."""
@@ -25,7 +36,10 @@ observers: list[Callable[[Executable], None]] = []
 class Executable:
     """An image on a card: its programs, constants and pool."""
 
-    def __init__(self, card: Card, image: Image):
+    def __init__(self, card: Card, image: Image, timed: bool = True):
+        self._pool: Block | None = None
+        self._constants: Block | None = None
+        self._running = False
         chip = card.chip
         if image.fingerprint != chip.fingerprint():
             raise ImageError(
@@ -34,11 +48,21 @@ class Executable:
             )
         self.card = card
         self.image = image
+        self.timed = timed
+        """Whether launches advance the card's simulated time."""
         self.engine = card.engine(image.numerics)
-        self._pool: Block | None = None
-        self._constants: Block | None = None
-        self._symbols: dict[tuple[int, ...], list[Callable[[], None]]] = {}
+        if self.engine.sanitize:
+            from .engine.sanitize_image import check_buffers
+
+            check_buffers(image)
+        self._rows: OrderedDict[tuple[object, ...], Row] = OrderedDict()
         card.memory.on_pressure(self.release)
+
+    def __del__(self) -> None:
+        self._running = False
+        self.release()
+        if self._constants is not None:
+            self.card.memory.free(self._constants)
 
     @property
     def arguments(self) -> list[Buffer]:
@@ -52,9 +76,11 @@ class Executable:
 
     def release(self) -> None:
         """Gives the pool back; the next launch takes another."""
-        if self._pool is not None:
-            self.card.memory.free(self._pool)
-            self._pool = None
+        if self._running:
+            return
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            self.card.memory.free(pool)
 
     def launch(self, arguments: Sequence[int], results: Sequence[int]) -> None:
         """
@@ -75,39 +101,65 @@ class Executable:
     def _run(self, arguments: Sequence[int], results: Sequence[int]) -> None:
         for observe in observers:
             observe(self)
-        base = self._bases(arguments, results)
-        for call in self.image.calls:
-            symbols = [base[buffer] + offset for buffer, offset in call.symbols]
-            self.engine.run(self.image.programs[call.program], symbols)
-        self.card.advance(self.total_picoseconds)
+        self._running = True
+        try:
+            self.engine.run_row(self._row(arguments, results))
+        except GatherIndexError as error:
+            raise self._located(error) from None
+        finally:
+            self._running = False
+        if self.timed:
+            self.card.advance(self.total_picoseconds)
 
-    def _bases(self, arguments: Sequence[int], results: Sequence[int]) -> list[int]:
-        """The address of each buffer."""
+    def _located(self, error: GatherIndexError) -> GatherIndexError:
+        """The error at the line of its own call: calls may share a program."""
+        program = self.image.programs[self.image.calls[error.call].program]
+        records = (op for op, _ in dev.walk_records(program))
+        number = next(k for k, op in enumerate(records) if op is error.record)
+        return error.at(self.image.location(error.call, number))
+
+    def _row(self, arguments: Sequence[int], results: Sequence[int]) -> Row:
+        # The constants first: what they need may cost other images their pools.
+        constants = self._constant_address()
         if self._pool is None and self.image.pool_bytes:
             self._pool = self.card.memory.allocate(self.image.pool_bytes)
         pool = self._pool.address if self._pool is not None else 0
-        constants = self._constant_address()
-        given = {
-            v.buffer: a for v, a in zip(self.image.arguments, arguments, strict=True)
-        }
-        given |= {v.buffer: a for v, a in zip(self.image.results, results, strict=True)}
-        bases = []
-        for index, buffer in enumerate(self.image.buffers):
-            if index in given:
-                bases.append(given[index])
-            elif buffer.kind == "constant":
-                bases.append(constants + buffer.offset)
-            else:
-                bases.append(pool + buffer.offset)
+        key = (pool, constants, *arguments, *results)
+        row = self._rows.get(key)
+        if row is None:
+            base = self._bases(pool, constants, arguments, results)
+            row = self._rows[key] = [
+                (
+                    self.image.programs[call.program],
+                    tuple(base[buffer] + offset for buffer, offset in call.symbols),
+                    tuple(
+                        (base[buffer], self.image.buffers[buffer].bytes)
+                        for buffer, _ in call.symbols
+                    ),
+                )
+                for call in self.image.calls
+            ]
+            if len(self._rows) > KEPT_ROWS:
+                self._rows.popitem(last=False)
+        return row
+
+    def _bases(
+        self, pool: int, constants: int, given: Sequence[int], results: Sequence[int]
+    ) -> list[int]:
+        """The address of each buffer."""
+        start = {"constant": constants, "temporary": pool, "argument": 0, "result": 0}
+        bases = [start[b.kind] + b.offset for b in self.image.buffers]
+        for value, address in zip(self.image.arguments, given, strict=True):
+            bases[value.buffer] = address
+        for value, address in zip(self.image.results, results, strict=True):
+            bases[value.buffer] = address
         return bases
 
     def _constant_address(self) -> int:
-        if not self.image.constants:
+        data = self.image.constants
+        if not data:
             return 0
         if self._constants is None:
-            import torch
-
-            data = self.image.constants
             block = self._constants = self.card.memory.allocate(len(data))
             view = self.card.memory.bytes_tensor[
                 block.address : block.address + len(data)
@@ -116,16 +168,16 @@ class Executable:
         return self._constants.address
 
     @cached_property
-    def timings(self) -> list[Timing]:
-        """Simulated time of each program."""
-        return [time_program(p, self.card.chip) for p in self.image.programs]
+    def timing(self) -> ImageTiming:
+        """Simulated time of each program, worked out when it is first asked for."""
+        return time_image(self.image, self.card.chip)
 
     @cached_property
     def total_picoseconds(self) -> int:
         """Simulated time of one launch on the device."""
-        return sum(self.timings[call.program].total_ps for call in self.image.calls)
+        return self.timing.total_ps
 
 
-def load(card: Card, data: bytes) -> Executable:
+def load(card: Card, data: bytes, timed: bool = True) -> Executable:
     """An image's bytes, checked and ready to launch on a card."""
-    return Executable(card, read(data))
+    return Executable(card, read(data), timed)

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import mmap
 import threading
+import weakref
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
+from types import MethodType
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -152,7 +154,7 @@ class CardMemory:
         self._dropped: deque[int] = deque()
         self._lock = threading.Lock()
         self._stats = MemoryStats(reserved=self.nbytes)
-        self._pressure: list[Callable[[], None]] = []
+        self._pressure: list[Callable[[], Callable[[], None] | None]] = []
 
     @property
     def device_base(self) -> int:
@@ -167,16 +169,29 @@ class CardMemory:
         return found
 
     def on_pressure(self, callback: Callable[[], None]) -> None:
-        """Has `callback` drop what it caches before an allocation is refused."""
-        self._pressure.append(callback)
+        """
+        Has `callback` drop what it caches before an allocation is refused.
+
+        A method is called for as long as its object lives; this does not keep it.
+        """
+        if isinstance(callback, MethodType):
+            method = weakref.WeakMethod(callback, self._pressure_dropped)
+            self._pressure.append(method)
+        else:
+            self._pressure.append(lambda: callback)
+
+    def _pressure_dropped(self, dead: object) -> None:
+        self._pressure = [p for p in self._pressure if p is not dead]
 
     def allocate(self, nbytes: int, expected: Tiled | None = None) -> Block:
         """A block of at least `nbytes`; raises torch.OutOfMemoryError."""
         size = max(-(-nbytes // STICK_BYTES) * STICK_BYTES, STICK_BYTES)
         block = self._take(size, expected)
         if block is None and self._pressure:
-            for callback in self._pressure:
-                callback()
+            for alive in tuple(self._pressure):
+                callback = alive()
+                if callback is not None:
+                    callback()
             block = self._take(size, expected)
         if block is None:
             raise self._refuse(nbytes)

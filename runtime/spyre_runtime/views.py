@@ -176,14 +176,14 @@ def _parts(tiled: Tiled, view: View) -> tuple[Rectangle, ...] | None:
 def _rectangles(
     tiled: Tiled, sizes: tuple[int, ...], strides: tuple[int, ...], offset: int
 ) -> tuple[Rectangle, ...] | None:
-    located = _locate(tiled, sizes, strides, offset)
+    located = locate(tiled, sizes, strides, offset)
     if located is None:
         return None
     parts = rectangles(tiled, *located)
     return None if parts is None else tuple(parts)
 
 
-def _locate(
+def locate(
     tiled: Tiled, sizes: tuple[int, ...], strides: tuple[int, ...], offset: int
 ) -> tuple[list[int], list[Walk]] | None:
     """Where a view begins, and the dimension that each of its own walks along."""

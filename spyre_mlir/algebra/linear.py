@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ def affine_map(coordinates: Sequence[Linear], rank: int) -> AffineMap:
     return AffineMap(rank, 0, tuple(c.affine() for c in coordinates))
 
 
+@cache
 def linear_map(map_: AffineMap) -> tuple[Linear, ...]:
     """The coordinates of an affine map; ValueError if one is not linear."""
     return tuple(_linear(expr, map_.num_dims) for expr in map_.results)

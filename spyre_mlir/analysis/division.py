@@ -53,8 +53,9 @@ def divide(cluster: Cluster, chip: Chip) -> list[Division]:
     best: tuple[float, ...] | None = None
     chosen: tuple[int, ...] = (1,) * len(classes)
     score = _scorer(cluster, classes, ranges, chip)
+    large = [p for p, op in enumerate(cluster.ops) if _is_large(op, chip)]
     for parts in _candidates(ranges, chip.cores):
-        if not _within_span(cluster, classes, parts, chip):
+        if not _within_span(cluster, large, classes, parts, chip):
             continue
         value = score(parts)
         if best is None or value < best:
@@ -173,19 +174,23 @@ def _axes(
     return tuple(axes)
 
 
+def _is_large(op: spyre.SpyreOp, chip: Chip) -> bool:
+    """Whether some tensor of an operation exceeds what one core may reach over."""
+    return any(bytes_of(v) > chip.max_span_bytes for v in (*op.operands, *op.results))
+
+
 def _within_span(
     cluster: Cluster,
+    positions: Sequence[int],
     classes: Sequence[frozenset[Member]],
     parts: Sequence[int],
     chip: Chip,
 ) -> bool:
-    for position, op in enumerate(cluster.ops):
-        if all(bytes_of(v) <= chip.max_span_bytes for v in (*op.operands, *op.results)):
-            continue
-        axes = _axes(cluster, position, classes, parts)
-        if span_bytes(op, axes) > chip.max_span_bytes:
-            return False
-    return True
+    return all(
+        span_bytes(cluster.ops[p], _axes(cluster, p, classes, parts))
+        <= chip.max_span_bytes
+        for p in positions
+    )
 
 
 def span_bytes(op: spyre.SpyreOp, axes: Sequence[Axis]) -> int:

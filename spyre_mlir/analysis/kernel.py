@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from xdsl.ir import Block, SSAValue
 
 from spyre_mlir.algebra.access import ITEMSIZE, Access, Axis, Step
-from spyre_mlir.algebra.layout import STICK_BYTES, ceil_div
+from spyre_mlir.algebra.layout import STICK_BYTES, SYNTHETIC, ceil_div
 from spyre_mlir.algebra.linear import Linear
 from spyre_mlir.analysis.space import IterRange, Operand, iteration_space, operands_of
 from spyre_mlir.analysis.tilebox import (
@@ -437,7 +437,7 @@ def is_stick_copy(
     if not (source.is_sticked and walk.is_sticked) or source.stick != walk.stick:
         return False
     if not any(source.stick):
-        return True
+        return target.stick_dim == SYNTHETIC
     axis = axes[source.stick.index(1)]
     ends = axis.size % source.eps == 0 or target.shape[target.stick_dim] == axis.size
     aligned = source.base % STICK_BYTES == 0 and walk.base % STICK_BYTES == 0

@@ -11,10 +11,10 @@ movement takes any layout.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
-from xdsl.dialects import func
+from xdsl.dialects import builtin, func
 from xdsl.ir import SSAValue
 
 from spyre_mlir.algebra.layout import SYNTHETIC, DeviceLayout
@@ -25,6 +25,8 @@ LayoutOf = Callable[[SSAValue], DeviceLayout]
 STATIC = "spyre.static"
 """Argument attribute: the value stays the same from call to call, so that its layout
 may be chosen once, when it is brought to the card."""
+LAYOUT = "spyre.layout"
+"""Attribute of an argument or a result of a function: the layout that it must have."""
 
 
 def shape_of(value: SSAValue) -> tuple[int, ...]:
@@ -130,8 +132,14 @@ def matmul_sticks(
 class LayoutPlanner:
     """Greedy choice, in program order, of the layouts of a function's values."""
 
-    def __init__(self, function: func.FuncOp):
+    def __init__(
+        self,
+        function: func.FuncOp,
+        chosen: Mapping[SSAValue, DeviceLayout] | None = None,
+    ):
         self.function = function
+        self.chosen = chosen or {}
+        """Layouts of static arguments, from `static_layouts`."""
         self.layouts: dict[SSAValue, DeviceLayout] = {}
 
     def plan(self) -> dict[SSAValue, DeviceLayout]:
@@ -147,24 +155,11 @@ class LayoutPlanner:
         return self.layouts[value]
 
     def _argument(self, index: int, argument: SSAValue) -> DeviceLayout:
-        decided = spyre.layout_of(argument)
+        decided = spyre.layout_of(argument) or self.chosen.get(argument)
         if decided is not None:
             return decided
-        default = DeviceLayout.default(len(shape_of(argument)))
-        if index in static_arguments(self.function):
-            return self._asked(argument) or default
-        return default
-
-    def _asked(self, value: SSAValue) -> DeviceLayout | None:
-        """What the first user that cares wants of a value that may have any layout."""
-        for use in value.uses:
-            user = use.operation
-            if isinstance(user, spyre.MatmulOp):
-                k, n = matmul_sticks(user)
-                maps = user.maps()
-                need = (k, n)[use.index]
-                return layout_for(need, maps[use.index], shape_of(value))
-        return None
+        required = required_layout(self.function.arg_attrs, index)
+        return required or DeviceLayout.default(len(shape_of(argument)))
 
     def _result(self, op: object, result: SSAValue) -> DeviceLayout:
         decided = spyre.layout_of(result)
@@ -179,7 +174,7 @@ class LayoutPlanner:
             _, n = matmul_sticks(op)
             return layout_for(n, op.maps()[2], shape_of(result))
         if isinstance(op, spyre.ReindexOp | spyre.GatherOp):
-            return self._asked(result) or DeviceLayout.default(rank)
+            return asked_layout(result) or DeviceLayout.default(rank)
         return DeviceLayout.default(rank)
 
     def _map_result(self, op: spyre.MapOp) -> DeviceLayout:
@@ -211,9 +206,58 @@ class LayoutPlanner:
         return cost
 
 
+def asked_layout(value: SSAValue) -> DeviceLayout | None:
+    """What the first user that cares wants of a value that may have any layout."""
+    for use in value.uses:
+        user = use.operation
+        if isinstance(user, spyre.MatmulOp):
+            k, n = matmul_sticks(user)
+            maps = user.maps()
+            need = (k, n)[use.index]
+            return layout_for(need, maps[use.index], shape_of(value))
+    return None
+
+
+# ----------------------------------------------------------- functions' boundaries
+
+
 def static_arguments(function: func.FuncOp) -> frozenset[int]:
     """Arguments marked as unchanging from call to call."""
     attrs = function.arg_attrs
     if attrs is None:
         return frozenset()
     return frozenset(i for i, a in enumerate(attrs) if STATIC in a.data)
+
+
+def required_layout(
+    attributes: builtin.ArrayAttr[builtin.DictionaryAttr] | None, index: int
+) -> DeviceLayout | None:
+    """The layout that an argument's or a result's attributes ask for."""
+    found = None if attributes is None else attributes.data[index].data.get(LAYOUT)
+    return found.data if isinstance(found, spyre.LayoutAttr) else None
+
+
+def static_layouts(module: builtin.ModuleOp) -> dict[SSAValue, DeviceLayout]:
+    """
+    The layout of each static argument that some user cares about. A function that
+    hands its argument on to another asks for what that one does.
+    """
+    functions = {f.sym_name.data: f for f in module.ops if isinstance(f, func.FuncOp)}
+    chosen: dict[SSAValue, DeviceLayout | None] = {}
+
+    def ask(argument: SSAValue) -> DeviceLayout | None:
+        if argument not in chosen:
+            chosen[argument] = spyre.layout_of(argument) or asked_layout(argument)
+            for use in argument.uses:
+                call = use.operation
+                if chosen[argument] is None and isinstance(call, func.CallOp):
+                    callee = functions[call.callee.root_reference.data]
+                    if use.index in static_arguments(callee):
+                        chosen[argument] = ask(callee.body.block.args[use.index])
+        return chosen[argument]
+
+    for function in functions.values():
+        for index in sorted(static_arguments(function)):
+            if required_layout(function.arg_attrs, index) is None:
+                ask(function.body.block.args[index])
+    return {value: layout for value, layout in chosen.items() if layout is not None}

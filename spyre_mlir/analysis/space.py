@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator as Iter
 from dataclasses import dataclass
+from functools import cached_property
 from math import gcd, lcm
 
 from xdsl.ir import SSAValue
@@ -15,7 +16,6 @@ from xdsl.ir import SSAValue
 from spyre_mlir.algebra.layout import SYNTHETIC, DeviceLayout, ceil_div
 from spyre_mlir.algebra.linear import Linear
 from spyre_mlir.dialects import spyre
-
 
 CUT_ELEMENTS = 64
 """
@@ -34,19 +34,19 @@ class Operand:
     """Extents of the iterators: the shared ones, then those of the piece."""
     is_target: bool
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         return tuple(spyre.tensor_of(self.value).get_shape())
 
-    @property
+    @cached_property
     def dtype(self) -> str:
         return spyre.dtype_name(self.value.type)
 
-    @property
+    @cached_property
     def layout(self) -> DeviceLayout:
         return spyre.layout_of(self.value) or DeviceLayout.default(len(self.shape))
 
-    @property
+    @cached_property
     def stick_dim(self) -> int:
         """The dimension cut into sticks, or -1 if each element has its own."""
         dim = self.layout.stick_dim

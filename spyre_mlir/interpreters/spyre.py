@@ -75,7 +75,7 @@ def widen(value: Tensor, dtype: str) -> Tensor:
 def spread(value: Tensor, map_: Sequence[Linear], sizes: Sequence[int]) -> Tensor:
     """An operand over all iterators: its coordinates are iterators or constants."""
     strides = [0] * len(sizes)
-    offset = value.storage_offset()
+    offset = int(value.storage_offset())
     for coordinate, stride in zip(map_, value.stride(), strict=True):
         offset += coordinate.offset * stride
         for iterator in coordinate.used:

@@ -65,6 +65,13 @@ def _nn(name: str, **kwargs: Any) -> Evaluate:
     return evaluate
 
 
+def _gelu(torch: Any, a: Any, out: Any = None) -> Any:
+    # PyTorch 2.13 writes a wrong result into an `out` that is not contiguous.
+    if out is None or out.is_contiguous():
+        return torch._C._nn.gelu(a, approximate="none", out=out)
+    return out.copy_(torch._C._nn.gelu(a, approximate="none"))
+
+
 def _divide(rounding: str) -> Evaluate:
     def evaluate(torch: Any, a: Any, b: Any, out: Any = None) -> Any:
         return torch.div(a, b, rounding_mode=rounding, out=out)
@@ -154,7 +161,7 @@ OPFUNCS: dict[str, OpFunc] = {
     "tanh": _hard("tanh", "math.tanh"),
     "sigmoid": _hard("sigmoid"),
     "silu": OpFunc(_nn("silu"), passes=4),
-    "gelu": OpFunc(_nn("gelu", approximate="none"), passes=4),
+    "gelu": OpFunc(_gelu, passes=4),
     "gelu_tanh": OpFunc(_nn("gelu", approximate="tanh"), passes=4),
     "softplus": OpFunc(_nn("softplus"), passes=4),
 }

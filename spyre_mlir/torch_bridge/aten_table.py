@@ -84,6 +84,11 @@ def _comparisons() -> dict[str, Row]:
     return rows
 
 
+def _variance(name: str, root: bool, with_mean: bool) -> dict[str, Row]:
+    importer = rd.variance(root, with_mean)
+    return _import(f"{name}.correction", importer, FLOATS, empties=True)
+
+
 ELEMENTWISE: dict[str, Row] = {
     **_functions("exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal"),
     **_functions("sin cos tan erf tanh sigmoid silu"),
@@ -148,18 +153,14 @@ REDUCTIONS: dict[str, Row] = {
     **_import(_overloads("any", "default dim dims"), rd.truth("max"), empties=True),
     **_import(_overloads("all", "default dim dims"), rd.truth("min"), empties=True),
     **_import("linalg_vector_norm.default", rd.vector_norm, FLOATS, empties=True),
+    **_variance("var", root=False, with_mean=False),
+    **_variance("std", root=True, with_mean=False),
+    **_variance("var_mean", root=False, with_mean=True),
+    **_variance("std_mean", root=True, with_mean=True),
     **_import("softmax.int _softmax.default", rd.softmax),
     **_import("log_softmax.int _log_softmax.default", rd.log_softmax),
     **_import("_safe_softmax.default", rd.safe_softmax, FLOATS),
 }
-for _root, _with_mean, _name in (
-    (False, False, "var"),
-    (True, False, "std"),
-    (False, True, "var_mean"),
-    (True, True, "std_mean"),
-):
-    _importer = rd.variance(_root, _with_mean)
-    REDUCTIONS |= _import(f"{_name}.correction", _importer, FLOATS, empties=True)
 
 MOVEMENT: dict[str, Row] = {
     **_view("view.default _unsafe_view.default reshape.default", movement.view),
@@ -210,6 +211,16 @@ STRUCTURED: dict[str, Row] = {
         empties=True,
     ),
     **_import("scaled_dot_product_attention.default", attention.attention, FLOATS),
+    **_import(
+        "_scaled_dot_product_flash_attention_for_cpu.default",
+        attention.flash_attention,
+        FLOATS,
+    ),
+    **_import(
+        "_scaled_dot_product_flash_attention_for_cpu_backward.default",
+        attention.flash_attention_backward,
+        FLOATS,
+    ),
     **_import("layer_norm.default", norms.layer_norm, FLOATS),
     **_import("native_layer_norm.default", norms.native_layer_norm, FLOATS),
     **_import("rms_norm.default", norms.rms_norm, FLOATS),

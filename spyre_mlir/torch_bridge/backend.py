@@ -9,7 +9,7 @@ graph is compiled per concrete key: sizes, strides, types, devices, shared stora
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -18,6 +18,8 @@ from torch import fx
 from spyre_mlir.config import Options
 from spyre_mlir.diagnostics import OptionError
 
+from .keys import Key, current_card, program_key, static_inputs
+from .partition import is_mutation
 from .program import Program
 
 Compiled = Callable[[list[Any]], tuple[Any, ...]]
@@ -43,21 +45,30 @@ def spyre_mlir(
         )
     parsed = Options.parse(options)
 
-    def compile_graph(graph: fx.GraphModule, inputs: Sequence[Any]) -> Compiled:
-        compiled = CompiledGraph(graph, inputs, parsed)
+    def compile_graph(
+        graph: fx.GraphModule, inputs: Sequence[Any], static: Collection[int]
+    ) -> Compiled:
+        compiled = CompiledGraph(graph, inputs, parsed, static)
 
-        # a plain function: wrappers of AOTAutograd keep its attributes
+        # a plain function, whose attributes AOTAutograd's wrappers keep
         def run(arguments: list[Any]) -> tuple[Any, ...]:
             return compiled(arguments)
 
-        run._boxed_call = True  # type: ignore[attr-defined]
+        run.__dict__["_boxed_call"] = True
         return run
+
+    def compile_forward(graph: fx.GraphModule, inputs: Sequence[Any]) -> Compiled:
+        return compile_graph(graph, inputs, static_inputs())
+
+    def compile_backward(graph: fx.GraphModule, inputs: Sequence[Any]) -> Compiled:
+        return compile_graph(graph, inputs, ())
 
     training = torch.is_grad_enabled() and any(
         isinstance(x, torch.Tensor) and x.requires_grad for x in example_inputs
     )
     backend = aot_autograd(
-        fw_compiler=compile_graph,
+        fw_compiler=compile_forward,
+        bw_compiler=compile_backward,
         decompositions=training_table() if training else inference_table(),
         keep_inference_input_mutations=True,
     )
@@ -68,25 +79,36 @@ def spyre_mlir(
 class CompiledGraph:
     """A graph and its programs by concrete key."""
 
-    def __init__(self, gm: fx.GraphModule, inputs: Sequence[Any], options: Options):
+    def __init__(
+        self,
+        gm: fx.GraphModule,
+        inputs: Sequence[Any],
+        options: Options,
+        static: Collection[int] = (),
+    ):
         self.gm = gm
         self.options = options
-        self.programs: dict[tuple[Any, ...], Program] = {}
+        self.static = frozenset(static)
+        self.mutates = any(is_mutation(node) for node in gm.graph.nodes)
+        self.programs: dict[Key, Program] = {}
         if not any(_is_symbolic(x) for x in inputs):
-            key = program_key(inputs)
-            self.programs[key] = self._program(inputs)
+            self._program(inputs)
 
     def _program(self, arguments: Sequence[Any]) -> Program:
         from torch._subclasses.fake_tensor import unset_fake_temporarily
 
         with torch._C._DisableTorchDispatch(), unset_fake_temporarily():
-            return Program(self.gm, arguments, self.options)
+            card = current_card()
+            key = (card, program_key(arguments, self.static, self.mutates))
+            program = Program(self.gm, arguments, self.options, self.static, card)
+        self.programs[key] = program
+        return program
 
     def __call__(self, arguments: list[Any]) -> tuple[Any, ...]:
-        key = program_key(arguments)
+        key = (current_card(), program_key(arguments, self.static, self.mutates))
         program = self.programs.get(key)
         if program is None:
-            program = self.programs[key] = self._program(arguments)
+            program = self._program(arguments)
         with torch.no_grad():
             return program(arguments)
 
@@ -95,20 +117,3 @@ def _is_symbolic(value: Any) -> bool:
     if isinstance(value, torch.Tensor):
         return any(isinstance(n, torch.SymInt) for n in (*value.shape, *value.stride()))
     return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
-
-
-def program_key(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """What a program depends on: numbers, and each tensor's form, not its values."""
-    parts: list[Any] = []
-    seen: dict[int, int] = {}
-    for position, value in enumerate(arguments):
-        if not isinstance(value, torch.Tensor):
-            parts.append(value)
-            continue
-        shared = position
-        if type(value) is torch.Tensor or isinstance(value, torch.nn.Parameter):
-            address = value.untyped_storage().data_ptr()
-            shared = seen.setdefault(address, position) if address else position
-        form = (value.shape, value.stride(), value.dtype, value.device.type)
-        parts.append((*form, shared - position))
-    return tuple(parts)

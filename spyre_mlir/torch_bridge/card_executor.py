@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles segments to images and runs them on the card."""
+"""Compiles segments to images and runs them on a card."""
 
 from __future__ import annotations
 
@@ -8,32 +8,34 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from spyre_mlir.algebra.layout import DeviceLayout
 from spyre_mlir.config import Options
+from spyre_runtime.card import Card, card
+from spyre_runtime.engine.guard import plain_torch
+from spyre_runtime.loader import Executable as Loaded
+from spyre_runtime.loader import load
 
-from .dtypes import TORCH
+from .execute import SegmentCode, Traffic
+from .operands import Argument, Lease, Result
+from .residents import residents_of
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from spyre_runtime.loader import Executable
-    from spyre_runtime.memory import Block
-
-    from .execute import Executable as Callee
-
 
 class CardExecutor:
-    """Runs what the compiler wrote on the current card."""
+    """Runs what the compiler wrote on a card."""
 
-    def __init__(self, options: Options):
+    def __init__(self, options: Options, index: int):
         self.options = options
+        self.card = card(index)
+        self.traffic = Traffic()
+        self.loaded: list[Loaded] = []
 
-    def compile(self, module: ModuleOp) -> Callee:
-        from spyre_runtime.card import card
-        from spyre_runtime.loader import load
-
-        executable = load(card(), compile_segment(module, self.options))
-        return CardSegment(executable)
+    def compile(self, code: SegmentCode) -> CardSegment:
+        data = compile_segment(code.module, self.options)
+        loaded = load(self.card, data, timed=self.options.timing)
+        self.loaded.append(loaded)
+        return CardSegment(loaded, code, self.options, self.traffic)
 
 
 def compile_segment(module: ModuleOp, options: Options) -> bytes:
@@ -52,63 +54,32 @@ def compile_segment(module: ModuleOp, options: Options) -> bytes:
 
 
 class CardSegment:
-    """A loaded image as a function of CPU tensors."""
+    """A loaded image as a function of tensors."""
 
-    def __init__(self, executable: Executable):
-        self.executable = executable
-        self.memory = executable.card.memory
+    def __init__(
+        self, loaded: Loaded, code: SegmentCode, options: Options, traffic: Traffic
+    ):
+        self.executable = loaded
+        self.card: Card = loaded.card
+        self.residents = residents_of(self.card)
+        self.arguments = [
+            Argument(buffer, given.is_static, options.cpu_weights, traffic)
+            for buffer, given in zip(loaded.arguments, code.inputs, strict=True)
+        ]
+        self.results = [
+            Result(buffer, output, traffic)
+            for buffer, output in zip(loaded.results, code.outputs, strict=True)
+        ]
 
     def __call__(self, arguments: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        from spyre_runtime.formats import read_host, write_host
+        return self.card.submit(lambda: self._run(arguments))
 
-        blocks: list[Block] = []
-        try:
-            given = []
-            for buffer, tensor in zip(
-                self.executable.arguments, arguments, strict=True
-            ):
-                block = self.memory.allocate(buffer.bytes)
-                blocks.append(block)
-                write_host(
-                    self.memory,
-                    block.address,
-                    tensor.detach(),
-                    DeviceLayout(buffer.dims),
-                )
-                given.append(block.address)
-            results = []
-            for buffer in self.executable.results:
-                block = self.memory.allocate(buffer.bytes)
-                blocks.append(block)
-                results.append(block.address)
-            self.executable.launch(given, results)
-            return [
-                read_host(
-                    self.memory,
-                    address,
-                    buffer.shape,
-                    TORCH[buffer.dtype],
-                    DeviceLayout(buffer.dims),
-                )
-                for address, buffer in zip(
-                    results, self.executable.results, strict=True
-                )
+    def _run(self, arguments: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        with plain_torch(), Lease(self.card, self.residents) as lease:
+            given = [
+                argument.address(tensor, lease)
+                for argument, tensor in zip(self.arguments, arguments, strict=True)
             ]
-        finally:
-            for block in blocks:
-                self.memory.free(block)
-
-    def blocks(self, arguments: Sequence[torch.Tensor]) -> tuple[list[int], list[int]]:
-        """Card addresses of copies of the arguments, and of memory for the results."""
-        from spyre_runtime.formats import write_host
-
-        given = []
-        for buffer, tensor in zip(self.executable.arguments, arguments, strict=True):
-            block = self.memory.allocate(buffer.bytes)
-            layout = DeviceLayout(buffer.dims)
-            write_host(self.memory, block.address, tensor.detach(), layout)
-            given.append(block.address)
-        results = [
-            self.memory.allocate(b.bytes).address for b in self.executable.results
-        ]
-        return given, results
+            targets = [result.target(lease) for result in self.results]
+            self.executable.launch(given, [address for address, _ in targets])
+            return [finish() for _, finish in targets]

@@ -65,8 +65,7 @@ class ConcreteGraph:
             found = sympy.sympify(sympy.sympify(expr).xreplace(self.symbols))
             if found.free_symbols:
                 raise DataDependent("a size", f"{expr} depends on data")
-            kind = {torch.SymInt: int, torch.SymFloat: float}.get(type(value), bool)
-            self._numbers[expr] = kind(found)
+            self._numbers[expr] = _python_number(value, found)
         return self._numbers[expr]
 
     def meta(self, tensor: torch.Tensor) -> TensorMeta:
@@ -95,6 +94,14 @@ class ConcreteGraph:
         if not isinstance(value, SymbolicNumber):
             return self.is_number(node)
         return not sympy.sympify(value.node.expr).free_symbols - self.symbols.keys()
+
+
+def _python_number(value: SymbolicNumber, found: Any) -> int | float | bool:
+    if isinstance(value, torch.SymInt):
+        return int(found)
+    if isinstance(value, torch.SymFloat):
+        return float(found)
+    return bool(found)
 
 
 def tensors_of(node: fx.Node) -> tuple[torch.Tensor, ...]:
@@ -149,5 +156,5 @@ def module_path(node: fx.Node) -> str:
     if not stack:
         return ""
     path = list(stack.values())[-1][0]
-    path = path.replace("L['self']", "").removeprefix(".")
-    return path.replace("_modules['", "").replace("']", "")
+    _, _, path = path.partition("']")  # L['self'], or what else holds the module
+    return path.removeprefix(".").replace("_modules['", "").replace("']", "")

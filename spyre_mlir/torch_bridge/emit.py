@@ -8,7 +8,7 @@ and maps are worked out here, so that an importer reads like the op's definition
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
@@ -101,6 +101,8 @@ class Emitter:
         self.location: LocationAttr = UNKNOWN_LOC
         self.results: tuple[TensorMeta, ...] = ()
         """What FX promises of the node that is being imported."""
+        self.operands: tuple[TensorMeta, ...] = ()
+        """What FX promises of its tensor operands, lists aside."""
 
     @property
     def result(self) -> TensorMeta:
@@ -139,7 +141,7 @@ class Emitter:
         return self.add(spyre.MapOp(read, maps, result, Region(block)))
 
     def _element(
-        self, body: Body, value: SSAValue, elements: dict[SSAValue, SSAValue]
+        self, body: Body, value: SSAValue, elements: Mapping[SSAValue, SSAValue]
     ) -> SSAValue:
         if value in elements:
             return elements[value]

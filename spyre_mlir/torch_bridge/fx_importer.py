@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from spyre_mlir.dialects.spyre import tensor_type
 
@@ -162,6 +162,7 @@ class SegmentImporter:
         self.emitter = Emitter(self.block)
         self.values: dict[fx.Node, Value] = {}
         self.inputs: list[fx.Node] = []
+        self.result_types: list[Attribute] = []
         for node in inputs:
             self._argument(node)
 
@@ -182,6 +183,7 @@ class SegmentImporter:
     def _import(self, node: fx.Node) -> Value:
         if node.target is operator.getitem:
             source, position = node.args
+            assert isinstance(source, fx.Node)
             return self.values[source][position]
         self.emitter.location = location_of(node)
         row = row_of(node.target)
@@ -203,13 +205,14 @@ class SegmentImporter:
                 position = results.setdefault(value, len(results))
                 routes[node] = ("result", position)
         self.block.add_op(ReturnOp(*results))
+        self.result_types = [value.type for value in results]
         return routes
 
     def _module(self) -> ModuleOp:
         erase_dead(self.block)
-        results = [v.type for v in self.block.last_op.operands]  # type: ignore[union-attr]
         arguments = [a.type for a in self.block.args]
-        function = FuncOp("main", (arguments, results), Region(self.block))
+        types = (arguments, self.result_types)
+        function = FuncOp("main", types, Region(self.block))
         return ModuleOp([function])
 
 

@@ -10,6 +10,7 @@ ready on its side, so that there are few. The order of nodes on a side is kept.
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -62,25 +63,29 @@ def is_computed(graph: ConcreteGraph, node: fx.Node) -> bool:
 
 def decide(graph: ConcreteGraph) -> dict[fx.Node, Decision]:
     """Where each computed node runs."""
-    devices = card_devices(graph)
+    device = card_device(graph)
     decisions: dict[fx.Node, Decision] = {}
     for node in graph.gm.graph.nodes:
         if is_computed(graph, node):
-            decisions[node] = _decide(graph, node, devices, decisions)
+            decisions[node] = _decide(graph, node, device, decisions)
     _move_views(decisions)
+    _share_memory(decisions)
     return decisions
 
 
-def card_devices(graph: ConcreteGraph) -> frozenset[str]:
-    """Devices whose nodes the card runs: its own, or the CPU if all is there."""
-    found = {t.device.type for n in graph.gm.graph.nodes for t in tensors_of(n)}
-    return frozenset({"spyre"} if "spyre" in found else {"cpu"})
+def card_device(graph: ConcreteGraph) -> torch.device:
+    """The device whose nodes the card runs: the first card, or the CPU without one."""
+    for node in graph.gm.graph.nodes:
+        for tensor in tensors_of(node):
+            if tensor.device.type == "spyre":
+                return tensor.device
+    return torch.device("cpu")
 
 
 def _decide(
     graph: ConcreteGraph,
     node: fx.Node,
-    devices: frozenset[str],
+    device: torch.device,
     decisions: Mapping[fx.Node, Decision],
 ) -> Decision:
     if node.target is operator.getitem:
@@ -88,12 +93,13 @@ def _decide(
         assert isinstance(source, fx.Node)
         return Decision(decisions[source].side) if source in decisions else CARD
     try:
-        reason = _refusal(graph, node, devices)
+        reason = _refusal(graph, node, device)
     except DataDependent as error:
         reason = error.reason
     if not reason:
         return CARD
-    return Decision("host", "" if _is_scalar(node) else reason)
+    by_right = _is_scalar(node) or _is_elsewhere(node, device)
+    return Decision("host", "" if by_right else reason)
 
 
 def _is_scalar(node: fx.Node) -> bool:
@@ -108,7 +114,16 @@ def _is_scalar(node: fx.Node) -> bool:
     )
 
 
-def _refusal(graph: ConcreteGraph, node: fx.Node, devices: frozenset[str]) -> str:
+def _is_elsewhere(node: fx.Node, device: torch.device) -> bool:
+    """
+    What runs on the CPU, or brings tensors from one device to another, where the
+    graph's card is not the CPU: the program says so.
+    """
+    places = {t.device for n in (node, *node.all_input_nodes) for t in tensors_of(n)}
+    return device.type != "cpu" and torch.device("cpu") in places
+
+
+def _refusal(graph: ConcreteGraph, node: fx.Node, device: torch.device) -> str:
     """Why the card does not take a node, or ""."""
     row = row_of(node.target)
     if row is None:
@@ -119,8 +134,8 @@ def _refusal(graph: ConcreteGraph, node: fx.Node, devices: frozenset[str]) -> st
     results = tensors_of(node)
     if not results:
         return "it gives no tensor"
-    refusals = [_refuses_tensor(tensor, devices, False) for tensor in operands]
-    refusals += [_refuses_tensor(tensor, devices, True) for tensor in results]
+    refusals = [_refuses_tensor(tensor, device, False) for tensor in operands]
+    refusals += [_refuses_tensor(tensor, device, True) for tensor in results]
     for refused in filter(None, refusals):
         return refused
     metas = [m for n in node.all_input_nodes for m in graph.metas(n)]
@@ -130,16 +145,14 @@ def _refusal(graph: ConcreteGraph, node: fx.Node, devices: frozenset[str]) -> st
     return importable(graph, node, row)
 
 
-def _refuses_tensor(
-    tensor: torch.Tensor, devices: frozenset[str], is_result: bool
-) -> str:
+def _refuses_tensor(tensor: torch.Tensor, device: torch.device, is_result: bool) -> str:
     if tensor.dtype not in NAMES:
         return f"the card has no {str(tensor.dtype).removeprefix('torch.')}"
     if tensor.layout != torch.strided:
         return f"the card has no {tensor.layout} tensors"
     if tensor.ndim > MAX_RANK:
         return f"rank {tensor.ndim} is above {MAX_RANK}"
-    if tensor.device.type not in devices and (is_result or tensor.ndim):
+    if tensor.device != device and (is_result or tensor.ndim):
         return f"the tensor is on {tensor.device}"
     return ""
 
@@ -163,6 +176,54 @@ def _move_views(decisions: dict[fx.Node, Decision]) -> None:
             moved.discard(node)
     for node in moved:
         decisions[node] = Decision("host")
+
+
+def _is_alias(node: fx.Node) -> bool:
+    """Whether the node gives a view of its first operand."""
+    if node.target is operator.getitem:
+        source = node.args[0]
+        return isinstance(source, fx.Node) and _is_alias(source)
+    if not isinstance(node.target, torch._ops.OpOverload):
+        return False
+    returns = node.target._schema.returns
+    return bool(returns) and returns[0].alias_info is not None
+
+
+def _share_memory(decisions: dict[fx.Node, Decision]) -> None:
+    """
+    Outputs that are views of an output, of an input, or of one value share memory,
+    as eager's do: the host makes the views out of that value.
+    """
+    views: dict[fx.Node, fx.Node] = {}
+    for node in reversed(list(decisions)):
+        if decisions[node].side == "card" and _is_alias(node):
+            users = [user for user in node.users if not is_mutation(user)]
+            if users and all(u.op == "output" or u in views for u in users):
+                views[node] = node.all_input_nodes[0]
+
+    def root(node: fx.Node) -> fx.Node:
+        while node in views:
+            node = views[node]
+        return node
+
+    ends = [n for n in views if any(user.op == "output" for user in n.users)]
+    count = Counter(root(node) for node in ends)
+    for node in views:
+        base = root(node)
+        returned = any(user.op == "output" for user in base.users)
+        if count[base] > 1 or returned or base not in decisions:
+            decisions[node] = Decision("host")
+
+
+def refuse(
+    decisions: dict[fx.Node, Decision], nodes: Collection[fx.Node], reason: str
+) -> None:
+    """Moves nodes to the host, and the parts of tuples that they give."""
+    for node in decisions:
+        if node in nodes:
+            decisions[node] = Decision("host", reason)
+        elif node.target is operator.getitem and node.args[0] in nodes:
+            decisions[node] = Decision("host")
 
 
 # ------------------------------------------------------------------- segments

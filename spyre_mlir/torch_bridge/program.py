@@ -9,24 +9,36 @@ inputs that the graph mutates change in place, after everything has been compute
 from __future__ import annotations
 
 import logging
+import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import fx
+from xdsl.utils.exceptions import PassFailedException
 
 from spyre_mlir.config import Options
-from spyre_mlir.diagnostics import Unsupported
+from spyre_mlir.diagnostics import Unsupported, location_names
+from spyre_mlir.transforms._errors import PassError
 
 from .aten_table import key
 from .concrete import ConcreteGraph, tensors_of, user_line
-from .emit import TensorMeta
-from .execute import executor
+from .execute import Executable, Input, Output, SegmentCode, executor, restride
 from .fx_importer import Imported, SegmentImporter
-from .partition import Decision, Segment, decide, is_mutation, promised, segment
+from .keys import layout_of, visible_layout
+from .partition import (
+    Decision,
+    Segment,
+    card_device,
+    decide,
+    is_mutation,
+    promised,
+    refuse,
+    segment,
+)
 from .report import FallbackWarning, HostOp, Report, record
 
 log = logging.getLogger(__name__)
@@ -35,17 +47,37 @@ Environment = dict[fx.Node, Any]
 Step = Callable[[Environment], None]
 
 
+class Refused(Exception):
+    """The card's compiler cannot take some nodes of a segment."""
+
+    def __init__(self, nodes: Sequence[fx.Node], reason: str):
+        self.nodes = nodes
+        self.reason = reason
+        super().__init__(reason)
+
+
 class Program:
     """Runs a graph module at the sizes that it was compiled for."""
 
-    def __init__(self, gm: fx.GraphModule, arguments: Sequence[Any], options: Options):
+    def __init__(
+        self,
+        gm: fx.GraphModule,
+        arguments: Sequence[Any],
+        options: Options,
+        static: Collection[int] = (),
+        index: int = 0,
+    ):
+        """
+        `static` are positions of arguments that stay the same from call to call,
+        `index` is the card that runs graphs without card tensors.
+        """
+        begin = time.perf_counter()
         self.graph = ConcreteGraph(gm, arguments)
         self.options = options
-        self.executor = executor(options)
-        decisions = decide(self.graph)
-        segments = segment(decisions)
-        self.report = _report(self.graph, decisions, segments)
-        self._complain()
+        device = card_device(self.graph)
+        self.executor = executor(
+            options, index if device.index is None else device.index
+        )
         nodes = list(gm.graph.nodes)
         self.placeholders = [n for n in nodes if n.op == "placeholder"]
         self.mutations = [n for n in nodes if is_mutation(n)]
@@ -53,8 +85,64 @@ class Program:
         self.constants = {
             n: _attribute(gm, n.target) for n in nodes if n.op == "get_attr"
         }
-        self.steps = [self._step(part, segments) for part in segments]
-        self.deaths = _deaths(segments, self._kept())
+        self.inputs = self._inputs(arguments, static)
+        self.decisions = decide(self.graph)
+        self.segments = segment(self.decisions)
+        self.steps = self._compile()
+        self.deaths = _deaths(self.segments, self._kept())
+        self.report = self._report()
+        self.report.compile_seconds = time.perf_counter() - begin
+        if self.report.host and options.fallback == "warn":
+            self._warn()
+
+    def _inputs(
+        self, arguments: Sequence[Any], static: Collection[int]
+    ) -> dict[fx.Node, Input]:
+        """What is known of placeholders and constants; mutated ones are not static."""
+        mutated = {node.args[0] for node in self.mutations}
+        inputs = {node: Input(is_static=True) for node in self.constants}
+        for position, node in enumerate(self.placeholders):
+            if position in static and node not in mutated:
+                inputs[node] = Input(is_static=True)
+            elif isinstance(arguments[position], torch.Tensor):
+                inputs[node] = Input(layout=layout_of(arguments[position]))
+        return inputs
+
+    def _compile(self) -> list[Step]:
+        """
+        The steps of all segments. What the card's compiler refuses goes to the host,
+        and the graph is cut again.
+        """
+        while True:
+            self._refuse_fallback()
+            try:
+                self.executor.loaded.clear()
+                return [self._step(part) for part in self.segments]
+            except Refused as refused:
+                refuse(self.decisions, refused.nodes, refused.reason)
+                self.segments = segment(self.decisions)
+
+    def _refuse_fallback(self) -> None:
+        if self.options.fallback == "error":
+            for first in self._report().host:
+                raise Unsupported(
+                    first.op, first.reason, first.dtype, first.shape, first.where
+                )
+
+    def _report(self) -> Report:
+        report = _report(self.graph, self.decisions, self.segments)
+        report.traffic = self.executor.traffic
+        report.loaded = self.executor.loaded
+        return report
+
+    def _warn(self) -> None:
+        lines = "\n  ".join(self.report.fallbacks())
+        warnings.warn(
+            f"these operations run on the host:\n  {lines}\n"
+            'options={"fallback": "silent"} hides this, "error" refuses them',
+            FallbackWarning,
+            stacklevel=2,
+        )
 
     def _kept(self) -> set[fx.Node]:
         """Nodes that are read after the last segment."""
@@ -63,26 +151,9 @@ class Program:
             kept |= set(node.all_input_nodes)
         return kept
 
-    def _complain(self) -> None:
-        if not self.report.host:
-            return
-        first = self.report.host[0]
-        if self.options.fallback == "error":
-            raise Unsupported(
-                first.op, first.reason, first.dtype, first.shape, first.where
-            )
-        if self.options.fallback == "warn":
-            lines = "\n  ".join(self.report.fallbacks())
-            warnings.warn(
-                f"these operations run on the host:\n  {lines}\n"
-                'options={"fallback": "silent"} hides this, "error" refuses them',
-                FallbackWarning,
-                stacklevel=2,
-            )
-
     # ---------------------------------------------------------------- steps
 
-    def _step(self, part: Segment, segments: Sequence[Segment]) -> Step:
+    def _step(self, part: Segment) -> Step:
         inside = set(part.nodes)
         inputs = list(
             dict.fromkeys(
@@ -102,12 +173,42 @@ class Program:
             and (node in kept or any(user not in inside for user in node.users))
         ]
         imported = SegmentImporter(self.graph, inputs).run(part.nodes, outputs)
+        code = self._code(imported)
         self._dump(imported)
         if self.options.verify:
             imported.module.verify()
-        strided = {n for s in segments if s.side == "host" for n in _reads(s)}
-        restrided = strided & set(outputs)
-        return self._card_step(imported, outputs, restrided)
+        if imported.is_trivial:
+            return self._card_step(imported, outputs, None)
+        try:
+            return self._card_step(imported, outputs, self.executor.compile(code))
+        except PassFailedException as error:
+            raise _refused(part, error) from error
+
+    def _code(self, imported: Imported) -> SegmentCode:
+        """The segment with what FX promises of its ends."""
+        results: dict[int, Output] = {}
+        for node, (kind, position) in imported.routes.items():
+            if kind == "result" and position not in results:
+                results[position] = self._promise(node)
+        inputs = tuple(self._input(node) for node in imported.inputs)
+        outputs = tuple(results[k] for k in range(len(results)))
+        code = SegmentCode(imported.module, inputs, outputs)
+        code.annotate()
+        return code
+
+    def _input(self, node: fx.Node) -> Input:
+        found = self.inputs.get(node)
+        if found is None:
+            found = Input(layout=self._promise(node).layout)
+        return found
+
+    def _promise(self, node: fx.Node) -> Output:
+        meta = self.graph.metas(node)[0]
+        (fake,) = tensors_of(node)
+        layout = None
+        if fake.device.type != "cpu":
+            layout = visible_layout(meta.shape, meta.strides, fake.dtype)
+        return Output(meta.shape, meta.strides, fake.dtype, fake.device, layout)
 
     def _dump(self, imported: Imported) -> None:
         if self.options.dump:
@@ -119,10 +220,9 @@ class Program:
             )
 
     def _card_step(
-        self, imported: Imported, outputs: Sequence[fx.Node], restrided: set[fx.Node]
+        self, imported: Imported, outputs: Sequence[fx.Node], run: Executable | None
     ) -> Step:
-        run = None if imported.is_trivial else self.executor.compile(imported.module)
-        metas = {node: self.graph.metas(node)[0] for node in outputs}
+        promises = {node: self._promise(node) for node in outputs}
 
         def step(env: Environment) -> None:
             arguments = [env[node] for node in imported.inputs]
@@ -130,7 +230,7 @@ class Program:
             taken: set[int] = set()
             for node in outputs:
                 if node not in imported.routes:
-                    env[node] = _empty(node, metas[node])
+                    env[node] = _empty(promises[node])
                     continue
                 kind, position = imported.routes[node]
                 if kind == "argument":
@@ -140,9 +240,7 @@ class Program:
                     # two outputs of one value must not share memory
                     value = value.clone() if position in taken else value
                     taken.add(position)
-                if node in restrided:
-                    value = restride(value, metas[node])
-                env[node] = value
+                env[node] = restride(value, promises[node].strides)
 
         return step
 
@@ -151,22 +249,25 @@ class Program:
 
         def resolve(env: Environment, arg: Any) -> Any:
             def find(node: fx.Node) -> Any:
-                if node in env:
-                    return env[node]
-                return graph.number(node.meta["val"])
+                if graph.is_known_number(node):
+                    return graph.number(node.meta["val"])
+                return env[node]
 
-            return fx.node.map_arg(arg, find)
+            return fx.map_arg(arg, find)
 
         def step(env: Environment) -> None:
             for node in nodes:
                 args, kwargs = resolve(env, (node.args, node.kwargs))
-                env[node] = node.target(*args, **kwargs)  # type: ignore[operator]
+                assert callable(node.target), f"{node.target} is no function"
+                env[node] = node.target(*args, **kwargs)
 
         return step
 
     # ----------------------------------------------------------------- call
 
     def __call__(self, arguments: list[Any]) -> tuple[Any, ...]:
+        begin = time.perf_counter()
+        self.executor.traffic.clear()
         env: Environment = dict(zip(self.placeholders, arguments, strict=True))
         arguments.clear()
         env |= self.constants
@@ -177,14 +278,16 @@ class Program:
         outputs = self._outputs(env)
         self._mutate(env)
         self.report.calls += 1
+        self.report.run_seconds = time.perf_counter() - begin
         record(self.report)
         return outputs
 
     def _mutate(self, env: Environment) -> None:
         values = [env[node.args[1]] for node in self.mutations]
         if len(values) > 1:
-            inputs = {_storage(env[node]) for node in self.placeholders}
-            values = [v.clone() if _storage(v) in inputs else v for v in values]
+            # one mutation must not change what the next one reads
+            changed = {_storage(env[node.args[0]]) for node in self.mutations}
+            values = [v.clone() if _storage(v) in changed else v for v in values]
         for node, value in zip(self.mutations, values, strict=True):
             env[node.args[0]].copy_(value)
 
@@ -196,16 +299,20 @@ class Program:
             if not isinstance(value, fx.Node):
                 return self.graph.number(value)
             value = mutated.get(value, value)
-            if value not in env:
+            if self.graph.is_known_number(value):
                 return self.graph.number(value.meta["val"])
             if value not in fixed:
                 fixed[value] = env[value]
                 computed = value.op == "call_function"
                 if computed and isinstance(env[value], torch.Tensor):
-                    fixed[value] = restride(env[value], self.graph.metas(value)[0])
+                    fixed[value] = restride(
+                        env[value], self.graph.metas(value)[0].strides
+                    )
             return fixed[value]
 
-        return tuple(output(value) for value in self.output.args[0])  # type: ignore[union-attr]
+        returned = self.output.args[0]
+        assert isinstance(returned, (tuple, list)), "AOTAutograd returns a tuple"
+        return tuple(output(value) for value in returned)
 
 
 def _attribute(gm: fx.GraphModule, target: Any) -> Any:
@@ -236,27 +343,20 @@ def _deaths(segments: Sequence[Segment], kept: set[fx.Node]) -> list[list[fx.Nod
     return deaths
 
 
-def _empty(node: fx.Node, meta: TensorMeta) -> torch.Tensor:
-    fake = tensors_of(node)[0]
+def _empty(promise: Output) -> torch.Tensor:
     return torch.empty_strided(
-        meta.shape, meta.strides, dtype=fake.dtype, device=fake.device
+        promise.sizes, promise.strides, dtype=promise.dtype, device=promise.device
     )
 
 
-def restride(value: torch.Tensor, meta: TensorMeta) -> torch.Tensor:
-    """The tensor with the strides that FX promises, copied if it has others."""
-    pairs = zip(value.shape, value.stride(), meta.strides, strict=True)
-    if value.numel() == 0 or all(n == 1 or a == b for n, a, b in pairs):
-        return value
-    result = torch.empty_strided(
-        meta.shape, meta.strides, dtype=value.dtype, device=value.device
-    )
-    target, source = result, value
-    for dim, stride in enumerate(meta.strides):
-        if stride == 0:  # repeated elements are equal: one is written
-            target, source = target.narrow(dim, 0, 1), source.narrow(dim, 0, 1)
-    target.copy_(source)
-    return result
+def _refused(part: Segment, error: PassFailedException) -> Refused:
+    """The nodes that an error of a pass names, or the whole segment."""
+    names: set[str] = set()
+    if isinstance(error, PassError):
+        names = set(location_names(error.location))
+    nodes = [node for node in part.nodes if node.name in names]
+    reason = str(error).partition("\n")[0]
+    return Refused(nodes or part.nodes, f"the card cannot run it: {reason}")
 
 
 def _report(

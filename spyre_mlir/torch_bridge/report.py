@@ -5,8 +5,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from spyre_mlir.diagnostics import SourceLine
+
+from .execute import Traffic
+
+if TYPE_CHECKING:
+    from spyre_runtime.loader import Executable as Loaded
+    from spyre_runtime.report import Report as DeviceReport
 
 
 class FallbackWarning(UserWarning):
@@ -45,6 +52,30 @@ class Report:
     calls: int = 0
     """Calls of the program so far."""
 
+    compile_seconds: float = 0.0
+    """Wall time of compiling the program."""
+    run_seconds: float = 0.0
+    """Wall time of the last call."""
+    traffic: Traffic = field(default_factory=Traffic)
+    """What moved beside the programs in the last call."""
+    loaded: list[Loaded] = field(default_factory=list)
+    """Images on the card, by card segment that computes something."""
+
+    @property
+    def simulated_picoseconds(self) -> int:
+        """Time of one call on the device; host operations take none."""
+        return sum(image.total_picoseconds for image in self.loaded)
+
+    @property
+    def device(self) -> DeviceReport:
+        """One call on the device: time, traffic and units, by user's operation."""
+        from spyre_runtime.report import report_images
+
+        if not self.loaded:
+            raise LookupError("no part of the program runs on a card")
+        chip = self.loaded[0].card.chip
+        return report_images([image.timing for image in self.loaded], chip)
+
     @property
     def host_floats(self) -> list[HostOp]:
         """Host operations that give floating-point tensors."""
@@ -59,6 +90,11 @@ class Report:
         card = ", ".join(f"{name} x{n}" for name, n in self.card.most_common())
         lines = [f"card: {card or 'nothing'} in {self.card_segments} segments"]
         lines += [f"host: {line}" for line in self.fallbacks()]
+        lines.append(f"moved: {self.traffic}")
+        lines.append(
+            f"compiled in {self.compile_seconds:.2f} s, last call "
+            f"{self.run_seconds * 1e3:.1f} ms"
+        )
         return "\n".join(lines)
 
 

@@ -13,5 +13,7 @@ class PassError(PassFailedException):
     """A plan or program that breaks a limit: which, by how much, from which line."""
 
     def __init__(self, message: str, location: LocationAttr):
+        self.message = message
+        self.location = location
         where = format_location(location)
         super().__init__(message + (f"\nnote: from {where}" if where else ""))

@@ -277,9 +277,9 @@ def index_axis(op: Operation) -> tuple[int, SSAValue | None] | None:
 
 
 def identity_number(combine: str, dtype: str) -> float | int:
-    """What a reduction starts from."""
+    """What a reduction starts from; adding zero would lose the sign of -0."""
     if combine == "sum":
-        return 0
+        return -0.0 if is_float(dtype) else 0
     if is_float(dtype):
         return float("-inf" if combine == "max" else "inf")
     type_ = ELEMENT_TYPES[dtype]

@@ -2,7 +2,8 @@
 """
 Inserts restickifies: a `spyre.reindex` whose maps change nothing, to the layout that
 an operation needs of an operand, once for all its users. What leaves a function gets
-the default layout.
+the default layout or the one that its attribute asks for, what goes into a call the one
+of the callee's argument.
 
     %2 = spyre.matmul %x, %w ...      // %w's sticks run along k
 becomes
@@ -14,6 +15,7 @@ Runs after `plan-layouts`; `fold-reindex` then merges neighbours.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -25,7 +27,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import PassFailedException
 
 from spyre_mlir.algebra.layout import DeviceLayout
-from spyre_mlir.analysis.layouts import shape_of, wanted_layouts
+from spyre_mlir.analysis.layouts import required_layout, shape_of, wanted_layouts
 from spyre_mlir.dialects import spyre
 from spyre_mlir.transforms._functions import refresh_signature, tensor_functions
 
@@ -51,26 +53,42 @@ class MaterializeLayoutsPass(ModulePass):
     name = "spyre-materialize-layouts"
 
     def apply(self, ctx: Context, op: builtin.ModuleOp) -> None:
-        for function in tensor_functions(op):
-            _Inserter().run(function)
+        functions = {f.sym_name.data: f for f in tensor_functions(op)}
+        for function in functions.values():
+            _Inserter(functions).run(function)
             refresh_signature(function)
 
 
 class _Inserter:
-    def __init__(self) -> None:
+    def __init__(self, functions: Mapping[str, func.FuncOp]) -> None:
+        self.functions = functions
         self.known: dict[tuple[SSAValue, DeviceLayout], SSAValue] = {}
 
     def run(self, function: func.FuncOp) -> None:
         for op in list(function.body.block.ops):
-            if isinstance(op, spyre.SpyreOp):
-                for index, layout in enumerate(wanted_layouts(op, decided_layout)):
-                    if layout is not None:
-                        self._replace(op, index, layout)
-            elif isinstance(op, func.ReturnOp | func.CallOp):
-                for index, operand in enumerate(op.operands):
-                    default = DeviceLayout.default(len(shape_of(operand)))
-                    if decided_layout(operand) != default:
-                        self._replace(op, index, default)
+            for index, layout in enumerate(self._wanted(function, op)):
+                if layout is not None:
+                    self._replace(op, index, layout)
+
+    def _wanted(
+        self, function: func.FuncOp, op: Operation
+    ) -> Iterable[DeviceLayout | None]:
+        """Per operand, the layout that it must get; None where it has a right one."""
+        if isinstance(op, spyre.SpyreOp):
+            return wanted_layouts(op, decided_layout)
+        if isinstance(op, func.CallOp):
+            callee = self.functions[op.callee.root_reference.data]
+            wanted = [decided_layout(a) for a in callee.body.block.args]
+        elif isinstance(op, func.ReturnOp):
+            wanted = [
+                required_layout(function.res_attrs, k)
+                or DeviceLayout.default(len(shape_of(v)))
+                for k, v in enumerate(op.operands)
+            ]
+        else:
+            return ()
+        found = [decided_layout(v) for v in op.operands]
+        return [w if w != f else None for w, f in zip(wanted, found, strict=True)]
 
     def _replace(self, user: Operation, index: int, layout: DeviceLayout) -> None:
         value = user.operands[index]

@@ -6,7 +6,8 @@ Makes functions of what a program does again and again, so that it is compiled o
 
 A repeat is a row of operations that are equal but for operands; it is taken where the
 operands agree in what comes from inside, and fewest bytes cross its boundary. All
-that comes from outside, weights too, becomes an argument. Before that, what several
+that comes from outside, weights too, becomes an argument, which is marked
+`spyre.static` if all calls hand over what is. Before that, what several
 repeats share (a mask, say) is moved in front of them, and what needs no operand is
 copied into them.
 
@@ -26,19 +27,30 @@ from typing import TypeAlias
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    DictionaryAttr,
     FusedLoc,
     LocationAttr,
     ModuleOp,
     StringAttr,
     SymbolRefAttr,
+    UnitAttr,
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import (
+    Attribute,
+    Block,
+    BlockArgument,
+    Operation,
+    OpResult,
+    Region,
+    SSAValue,
+)
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from spyre_mlir.algebra.access import ITEMSIZE
 from spyre_mlir.algebra.repeats import Run, occurrences, periods, runs
+from spyre_mlir.analysis.layouts import STATIC, static_arguments
 from spyre_mlir.analysis.provenance import OUTLINED
 from spyre_mlir.dialects.spyre import (
     FullOp,
@@ -245,9 +257,25 @@ class Outliner:
         outputs = [values[first[k].results[i]] for k, i in self.results]
         block.add_op(ReturnOp(*outputs))
         types = ([a.type for a in block.args], [o.type for o in outputs])
-        function = FuncOp(self.name, types, Region(block), StringAttr("private"))
+        function = FuncOp(
+            self.name,
+            types,
+            Region(block),
+            StringAttr("private"),
+            arg_attrs=self._arg_attrs(),
+        )
         function.location = self.lines[0]
         return function
+
+    def _arg_attrs(self) -> ArrayAttr[DictionaryAttr] | None:
+        """What is static in every copy is so in the function."""
+        static = [all(map(is_static, row)) for row in self.arguments]
+        if not any(static):
+            return None
+        marks: list[dict[str, Attribute]] = [
+            {STATIC: UnitAttr()} if s else {} for s in static
+        ]
+        return ArrayAttr([DictionaryAttr(mark) for mark in marks])
 
     def call_all(self) -> None:
         """Puts a call in the place of each copy."""
@@ -275,6 +303,14 @@ class Outliner:
         return [
             FusedLoc(ArrayAttr(lines), outlined) for lines in zip(*once, strict=True)
         ]
+
+
+def is_static(value: SSAValue) -> bool:
+    """An argument of a function that is marked as unchanging."""
+    if not isinstance(value, BlockArgument):
+        return False
+    function = value.block.parent_op()
+    return isinstance(function, FuncOp) and value.index in static_arguments(function)
 
 
 def _is_nullary(row: Sequence[SSAValue]) -> bool:

@@ -7,6 +7,10 @@ Decides the device layout of every tensor value that has none.
 becomes
     %1 = ... : tensor<4x100xf16, #spyre.layout<...1, 0, 1>> -> tensor<4x1xf32, ...>
 
+An argument gets the default layout, or the one that its attribute `spyre.layout`
+gives. One that is marked `spyre.static`, a weight, gets the layout that its users
+want, the functions among them that it is handed on to.
+
 Runs after the rewrites. Where an operand then lacks the layout that its operation
 needs, `materialize-layouts` inserts the restickify.
 """
@@ -22,7 +26,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from spyre_mlir.analysis.layouts import LayoutPlanner
+from spyre_mlir.analysis.layouts import LayoutPlanner, static_layouts
 from spyre_mlir.dialects import spyre
 from spyre_mlir.transforms._functions import refresh_signature, tensor_functions
 
@@ -32,8 +36,9 @@ class PlanLayoutsPass(ModulePass):
     name = "spyre-plan-layouts"
 
     def apply(self, ctx: Context, op: builtin.ModuleOp) -> None:
+        chosen = static_layouts(op)
         for function in tensor_functions(op):
-            for value, layout in LayoutPlanner(function).plan().items():
+            for value, layout in LayoutPlanner(function, chosen).plan().items():
                 if isinstance(value.type, TensorType):
                     _set_type(value, spyre.with_layout(spyre.tensor_of(value), layout))
             refresh_signature(function)

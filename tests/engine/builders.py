@@ -176,8 +176,6 @@ def chain(
             body = [dev.LoopOp(trips, body)]
         streams.append(dev.StreamOp(unit, body))
     initial = [1] + [0] * (count - 1)
-    program = dev.ProgramOp(
-        "test", grid, symbols, 0, [*initial, *semaphores], streams
-    )
+    program = dev.ProgramOp("test", grid, symbols, 0, [*initial, *semaphores], streams)
     program.verify()
     return program

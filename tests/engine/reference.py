@@ -200,8 +200,6 @@ class Reference:
                 digits = self.digits(core)
                 extents = [a.extent(digits, self.trips) for a in record.axes]
                 part = self.read(source, core, digits, extents)
-                total = (
-                    part if total is None else combine[op.combine.data](total, part)
-                )
+                total = part if total is None else combine[op.combine.data](total, part)
             for core in cores:
                 self.write(target, core, self.digits(core), total)

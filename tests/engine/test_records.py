@@ -25,7 +25,7 @@ SIZES = (1, 2, 5, 63, 64, 65, 128)
 def fill(raw: torch.Tensor, dtype: str, seed: int) -> None:
     """Ordinary numbers of a type all over a memory."""
     generator = torch.Generator().manual_seed(seed)
-    flat = raw.view(-1).view(TORCH[dtype])
+    flat = raw.view(TORCH[dtype])
     if dtype == "i1":
         flat.copy_(torch.randint(0, 2, flat.shape, generator=generator))
     elif dtype in ("i32", "i64"):
@@ -67,7 +67,7 @@ class Pair:
             if not exact:
                 assert torch.equal(mine, theirs)
                 continue
-            a, b = (m.view(-1).view(TORCH[exact]).float() for m in (mine, theirs))
+            a, b = (m.view(TORCH[exact]).float() for m in (mine, theirs))
             torch.testing.assert_close(
                 a, b, rtol=2e-3, atol=2e-3, equal_nan=True, check_dtype=False
             )
@@ -190,9 +190,7 @@ def test_vector_integers_booleans_and_indices() -> None:
         [Step("constant", (), "i64", (9,)), Step("gt", (0, 1), "i1")],
         flag,
     )
-    third = dev.VectorOp(
-        axes, [flag], [Step("cast", (0,), "i32")], a, "", ()
-    )
+    third = dev.VectorOp(axes, [flag], [Step("cast", (0,), "i32")], a, "", ())
     program = chain((3,), 0, [("sfp", first), ("sfp", second), ("sfp", third)], (2,))
     Pair.of("i32", 5).check(program)
 
@@ -206,7 +204,9 @@ def test_a_body_without_inputs_fills_its_tile_exactly() -> None:
 
 def test_a_scalar_has_no_axes() -> None:
     one = Access("lx", "f16", 0, (), ())
-    op = dev.VectorOp([], [one], [Step("exp", (0,), "f16")], Access("lx", "f16", 128, (), ()))
+    op = dev.VectorOp(
+        [], [one], [Step("exp", (0,), "f16")], Access("lx", "f16", 128, (), ())
+    )
     Pair.of("f16", 1).check(chain((1,), 0, [("sfp", op)]))
 
 
@@ -264,7 +264,9 @@ def test_matmul_roles_layouts_and_partial_sums(seed: int) -> None:
         x[:, 1 << 17 :].contiguous().view(TORCH[out_dtype]).float()
         for x in (engine.lx, reference.lx)
     )
-    torch.testing.assert_close(a, b, rtol=1e-2 if out_dtype != "f32" else 1e-4, atol=1e-4)
+    torch.testing.assert_close(
+        a, b, rtol=1e-2 if out_dtype != "f32" else 1e-4, atol=1e-4
+    )
 
 
 def test_matmul_with_two_axes_per_role() -> None:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The functional machine: what programs compute, on the card's own bytes."""
 
-from .engine import Engine
+from .engine import Engine, LaunchedCall
 from .errors import (
     AddressError,
     BalanceError,
     CardError,
     DeadlockError,
     GatherIndexError,
+    SanitizerError,
 )
 
 __all__ = [
@@ -17,4 +18,6 @@ __all__ = [
     "DeadlockError",
     "Engine",
     "GatherIndexError",
+    "LaunchedCall",
+    "SanitizerError",
 ]

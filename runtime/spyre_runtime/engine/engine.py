@@ -10,6 +10,8 @@ The first run binds the program into a list of actions; later ones replay it.
 
 from __future__ import annotations
 
+import logging
+import os
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Protocol
@@ -24,13 +26,20 @@ from .guard import plain_torch
 from .machine import Machine
 from .plan import Binder, Plan
 from .records import decode
+from .sanitize_dram import Bounds
+from .sanitizer import check
 from .scratch import Scratch
 from .site import Runs
+
+log = logging.getLogger(__name__)
 
 CORES = 32
 SCRATCHPAD_BYTES = 2 << 20
 MOST_ACTIONS = 400_000
 """Bound actions kept over all plans: about a kilobyte each."""
+
+LaunchedCall = tuple[dev.ProgramOp, tuple[int, ...], tuple[Bounds, ...] | None]
+"""A program, the address of each of its symbols, and what each may touch."""
 
 
 class ChipLike(Protocol):
@@ -49,6 +58,8 @@ class _Bound:
     def __init__(self, plan: Plan):
         self.plan = plan
         self.calls: OrderedDict[tuple[int, ...], Runs] = OrderedDict()
+        self.checked: set[object] = set()
+        """Calls that the sanitizer has looked at."""
 
     @property
     def weight(self) -> int:
@@ -63,6 +74,7 @@ class Engine:
         memory: torch.Tensor,
         chip: ChipLike | None = None,
         numerics: str = "ieee",
+        sanitize: bool | None = None,
     ):
         if memory.dtype is not torch.uint8 or memory.dim() != 1:
             raise CardError("the card's memory is one row of bytes")
@@ -70,8 +82,11 @@ class Engine:
         lx_bytes = chip.scratchpad_bytes_per_core if chip else SCRATCHPAD_BYTES
         with plain_torch():
             scratch = Scratch()
-            codec = _codec(numerics, scratch)
+            codec = _codec(numerics)
             self.machine = Machine(memory, cores, lx_bytes, codec, scratch)
+        if sanitize is None:
+            sanitize = os.environ.get("SPYRE_SANITIZE", "0") == "1"
+        self.sanitize = sanitize
         self.binder = Binder(self.machine)
         self._bound: OrderedDict[dev.ProgramOp, _Bound] = OrderedDict()
 
@@ -80,11 +95,48 @@ class Engine:
         """The scratchpads: bytes by core."""
         return self.machine.lx
 
-    def run(self, program: dev.ProgramOp, symbols: Sequence[int] = ()) -> None:
-        """Runs a program with the DRAM address of each of its symbols."""
+    def run(
+        self,
+        program: dev.ProgramOp,
+        symbols: Sequence[int] = (),
+        bounds: Sequence[tuple[int, int]] | None = None,
+    ) -> None:
+        """
+        Runs a program with the DRAM address of each of its symbols.
+
+        The sanitizer also takes `bounds`: by symbol, address and bytes of the buffer
+        that the program may touch through it.
+        """
+        given = None if bounds is None else tuple(bounds)
+        self.run_row([(program, tuple(symbols), given)])
+
+    def run_row(self, calls: Sequence[LaunchedCall]) -> None:
+        """Runs programs one after the other; an error says which call it was."""
         with plain_torch():
-            for action in self._actions(program, tuple(symbols)):
-                action()
+            for number, (program, symbols, bounds) in enumerate(calls):
+                try:
+                    actions = self._actions(program, symbols)
+                    if self.sanitize:
+                        self._check(program, symbols, bounds)
+                    for action in actions:
+                        action()
+                except CardError as error:
+                    error.call = number
+                    raise
+
+    def _check(
+        self,
+        program: dev.ProgramOp,
+        symbols: tuple[int, ...],
+        bounds: tuple[Bounds, ...] | None,
+    ) -> None:
+        """Once for a call and its bounds; scratchpads become NaN every time."""
+        self.machine.lx.fill_(0xFF)
+        key = symbols, bounds
+        bound = self._bound[program]
+        if key not in bound.checked:
+            check(bound.plan.program, self.machine.lx_bytes, symbols, bounds)
+            bound.checked.add(key)
 
     def _actions(self, program: dev.ProgramOp, symbols: tuple[int, ...]) -> Runs:
         bound = self._bound.get(program)
@@ -95,6 +147,7 @@ class Engine:
                     f"{program.symbols.value.data} symbols, not {len(symbols)}"
                 )
             bound = self._bound[program] = _Bound(self.binder.bind(decode(program)))
+            log.debug("bound %s", program.sym_name.data)
         self._bound.move_to_end(program)
         runs = bound.calls.get(symbols)
         if runs is None:
@@ -118,7 +171,7 @@ class Engine:
                 return
 
 
-def _codec(numerics: str, scratch: Scratch) -> Codec:
+def _codec(numerics: str) -> Codec:
     if numerics == "ieee":
-        return Ieee(scratch)
+        return Ieee()
     raise CardError(f'numerics "{numerics}" is none of ieee')

@@ -18,6 +18,9 @@ from spyre_mlir.dialects import dev
 class CardError(RuntimeError):
     """A program did what the card cannot do; the message names the record."""
 
+    call = -1
+    """Which of a row of calls it was."""
+
 
 class DeadlockError(CardError):
     """Every unit that has work left waits for a semaphore."""
@@ -33,6 +36,20 @@ class AddressError(CardError):
 
 class GatherIndexError(CardError, IndexError):
     """An index lies outside of the dimension that it selects from."""
+
+    def __init__(self, problem: str, record: Operation, location: Attribute):
+        self.problem = problem
+        self.record = record
+        line = location_text(location)
+        super().__init__(problem + (f", from {line}" if line else ""))
+
+    def at(self, location: Attribute) -> GatherIndexError:
+        """The same error, at another line of the user."""
+        return GatherIndexError(self.problem, self.record, location)
+
+
+class SanitizerError(CardError):
+    """A program whose result depends on luck: see `sanitizer`."""
 
 
 def location_text(location: Attribute) -> str:

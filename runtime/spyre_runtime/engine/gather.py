@@ -19,6 +19,7 @@ from spyre_mlir.dialects import dev
 
 from .codec import COMPUTE, Run
 from .errors import AddressError, CardError, GatherIndexError, describe
+from .machine import dense
 from .moves import block_views, load_block
 from .pieces import Block
 from .site import Bound, Located, Runs, Site, give, site_of
@@ -100,7 +101,8 @@ class _Part:
         self.indices = machine.scratch.take(
             "gather index", COMPUTE[index.dtype], self.index_block.shape
         )
-        self.loads = load_block(site, index, self.index_block, self.indices)
+        held = dense(self.indices, len(block.digits))
+        self.loads = load_block(site, index, self.index_block, held)
         self.linear, self.along = self._static()
         shape = tuple(
             max(a, b)
@@ -162,15 +164,16 @@ class _Part:
             # Sticks of an axis are one row only if nothing lies between them.
             order = [d for d in range(len(shape)) if d != at] + [at]
             sizes[at] *= self.grain
-            dense = found.view([shape[d] for d in order] + [self.grain])
+            ordered = found.view([shape[d] for d in order] + [self.grain])
             self._order = order
-            view = dense.flatten(-2)
+            view = ordered.flatten(-2)
             inverse = [order.index(d) for d in range(len(shape))]
             value = view.permute(inverse)
         else:
             self._order = list(range(len(shape)))
             value = found.view(shape)
-        pairs = block_views(site, target, block, value)
+        placed = dense(value, len(block.digits))
+        pairs = block_views(site, target, block, placed)
         return [partial(stored.copy_, part) for stored, part in pairs]
 
     def __call__(self, address: int) -> Runs:
@@ -196,10 +199,9 @@ class _Part:
         limit = self.gather.limit
         for value in (int(low), int(high)):
             if not 0 <= value < limit:
-                raise GatherIndexError(
-                    f"index {value} is outside [0, {limit}): "
-                    + describe(self.gather.site.record.op)
-                )
+                op = self.gather.site.record.op
+                problem = f"index {value} is outside [0, {limit})"
+                raise GatherIndexError(problem, op, op.location)
 
     def _find(self, linear: torch.Tensor, rows: torch.Tensor) -> None:
         gather = self.gather

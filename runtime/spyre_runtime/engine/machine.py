@@ -16,12 +16,18 @@ import torch
 
 from spyre_mlir.algebra.access import Access
 
-from .boxes import Box, boxes
+from .boxes import Box
 from .codec import Codec
 from .errors import AddressError, describe
 from .pieces import Block
 from .records import Record, Trips
 from .scratch import Scratch
+
+ROW_GAP_BYTES = 17 * 128
+"""
+Between scratchpads in the host's memory: rows a power of two apart would compete for
+the same sets of its caches.
+"""
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,9 @@ class Machine:
         self.cores = cores
         self.lx_bytes = lx_bytes
         self.memory = memory
-        self.lx = torch.zeros((cores, lx_bytes), dtype=torch.uint8, device="cpu")
+        self.row_bytes = lx_bytes + ROW_GAP_BYTES
+        rows = torch.zeros((cores, self.row_bytes), dtype=torch.uint8, device="cpu")
+        self.lx = rows[:, :lx_bytes]
         self.codec = codec
         self.scratch = scratch
         self._typed: dict[tuple[str, torch.dtype], torch.Tensor] = {}
@@ -88,7 +96,9 @@ class Machine:
         """A memory as one row of elements."""
         found = self._typed.get((space, dtype))
         if found is None:
-            raw = self.lx.view(-1) if space == "lx" else self.memory
+            raw = self.memory
+            if space == "lx":
+                raw = self.lx.as_strided((self.cores * self.row_bytes,), (1,))
             whole = raw.numel() // dtype.itemsize * dtype.itemsize
             found = raw[:whole].view(dtype)
             self._typed[space, dtype] = found
@@ -102,7 +112,7 @@ class Machine:
         if access.space == "dram":
             return given, (0,) * len(given)
         return given, tuple(
-            self.lx_bytes * prod(record.grid[:d]) for d in range(len(given))
+            self.row_bytes * prod(record.grid[:d]) for d in range(len(given))
         )
 
     def place(
@@ -166,31 +176,6 @@ class Machine:
             access.element(box.starts),
         )
 
-    def plain_view(
-        self, record: Record, access: Access, trips: Trips, block: Block
-    ) -> Strided | None:
-        """Dimensions: core digits, then axes; None where the access bends."""
-        parts = boxes(block.ranges, (access,))
-        if parts is None or len(parts) != 1:
-            return None
-        box = parts[0]
-        strides = box.strides(access)
-        merged: list[int] = []
-        for axis, (count, run) in enumerate(zip(box.counts, box.runs, strict=True)):
-            whole, lane = strides[2 * axis : 2 * axis + 2]
-            if count > 1 and run > 1 and whole != lane * run:
-                return None
-            merged.append(lane if run > 1 else whole)
-        return self.place(
-            record,
-            access,
-            trips,
-            block,
-            block.extents,
-            merged,
-            access.element(box.starts),
-        )
-
     def tensor(self, space: str, dtype: torch.dtype, view: Strided) -> torch.Tensor:
         """A scratchpad view itself, or a DRAM view with its address in it."""
         return self.flat(space, dtype).as_strided(
@@ -217,23 +202,32 @@ class Machine:
         )
 
 
-def linear_view(
-    array: torch.Tensor, strides: Sequence[int], block: Block, box: Box
-) -> torch.Tensor:
-    """
-    The part of an array that `box` of `block` fills, in the dimensions of
-    `Machine.box_view`. The array starts where the block does; `strides` are by digit,
-    then by axis, 0 where it broadcasts.
-    """
-    cut = len(block.digits)
-    offset = sum(
-        stride * (start - first)
-        for stride, start, (first, _) in zip(
-            strides[cut:], box.starts, block.ranges, strict=True
+@dataclass(frozen=True)
+class Placed:
+    """A working array described as operands are: it starts where its block does."""
+
+    array: torch.Tensor
+    digits: tuple[int, ...]
+    """Elements per core digit."""
+    access: Access
+
+    def view(self, block: Block, box: Box) -> torch.Tensor:
+        """The part that `box` of `block` fills, in the dimensions of `box_view`."""
+        first = [start for start, _ in block.ranges]
+        inside = [s - f for s, f in zip(box.starts, first, strict=True)]
+        return self.array.as_strided(
+            (*block.cores, *box.shape),
+            (*self.digits, *box.strides(self.access)),
+            self.array.storage_offset() + self.access.element(inside),
         )
+
+
+def dense(array: torch.Tensor, digits: int) -> Placed:
+    """An array with a dimension per core digit and axis; size 1 broadcasts."""
+    strides = tuple(
+        0 if size == 1 else stride
+        for size, stride in zip(array.shape, array.stride(), strict=True)
     )
-    return array.as_strided(
-        (*block.cores, *box.shape),
-        (*strides[:cut], *box.linear_strides(strides[cut:])),
-        array.storage_offset() + offset,
-    )
+    axes = strides[digits:]
+    access = Access("lx", "f32", 0, axes, (0,) * len(axes))
+    return Placed(array, strides[:digits], access)

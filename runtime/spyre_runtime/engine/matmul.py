@@ -27,6 +27,7 @@ from spyre_mlir.dialects import dev
 
 from .codec import COMPUTE, Run, is_native
 from .errors import CardError, describe
+from .machine import dense
 from .moves import block_views
 from .pieces import Block, split
 from .site import Runs, Site, give, site_of
@@ -185,7 +186,8 @@ class _Binder:
         operand = self._operand(name, access, block, roles)
         if block != last:
             view = operand.array.as_strided(block.shape, operand.strides)
-            for stored, value in block_views(self.site, access, block, view):
+            held = dense(view, len(block.digits))
+            for stored, value in block_views(self.site, access, block, held):
                 self.runs += self.site.machine.codec.load(value, stored, access.dtype)
         return operand.matrix
 
@@ -205,7 +207,8 @@ class _Binder:
     def _store(self, block: Block, value: torch.Tensor) -> None:
         machine = self.site.machine
         target = self._out_block(block)
-        for stored, part in block_views(self.site, self.out, target, value):
+        placed = dense(value, len(block.digits))
+        for stored, part in block_views(self.site, self.out, target, placed):
             if not self.site.adds:
                 self.runs += machine.codec.store(stored, part, self.out.dtype)
                 continue
@@ -226,7 +229,8 @@ class _Binder:
         ranges = tuple((s, max(n, 1)) for s, n in piece.ranges)
         target = self._out_block(Block(piece.digits, ranges))
         zero = torch.zeros((1,) * len(target.shape), dtype=self.compute, device="cpu")
-        for stored, part in block_views(self.site, self.out, target, zero):
+        placed = dense(zero, len(target.digits))
+        for stored, part in block_views(self.site, self.out, target, placed):
             self.runs += self.site.machine.codec.store(stored, part, self.out.dtype)
 
 

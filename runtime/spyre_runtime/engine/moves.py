@@ -24,7 +24,7 @@ from spyre_mlir.dialects import dev
 from .boxes import boxes
 from .codec import COMPUTE, Run
 from .errors import CardError, describe
-from .machine import Machine, Strided, linear_view
+from .machine import Machine, Placed, Strided, dense
 from .pieces import Block
 from .records import Record
 from .site import Bound, Located, Runs, Site, give, site_of
@@ -190,7 +190,7 @@ def _move_by_index(
     machine = site.machine
     dtype = machine.codec.storage(target.dtype)
     flat = machine.flat("lx", dtype)
-    cores = core_rows(site.record.grid, block) * machine.lx_bytes
+    cores = core_rows(site.record.grid, block) * machine.row_bytes
 
     def index(access: Access) -> torch.Tensor:
         start = site.record.offset(access, site.trips)
@@ -273,30 +273,19 @@ def _fold_ring(
         for digit, value in zip(reversed(digits), values, strict=True):
             one[digit] = (value, 1)
         into = total if not any(values) else part
-        runs += load_block(site, source, Block(tuple(one), rest.ranges), into)
+        where = dense(into, len(one))
+        runs += load_block(site, source, Block(tuple(one), rest.ranges), where)
         if any(values):
             runs.append(partial(COMBINE[combine], total, part, out=total))
-    return runs + store_block(site, target, block, total)
+    return runs + store_block(site, target, block, dense(total, len(rest.digits)))
 
 
 # --------------------------------------------------------------------------
 # whole operands in compute form
 
 
-def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Row-major; dimensions of one element do not step."""
-    strides: list[int] = []
-    step = 1
-    for size in reversed(shape):
-        strides.append(step if size > 1 else 0)
-        step *= size
-    return tuple(reversed(strides))
-
-
-def load_block(
-    site: Site, access: Access, block: Block, into: torch.Tensor
-) -> list[Run]:
-    """Converts the block to the working array `into` of the block's shape."""
+def load_block(site: Site, access: Access, block: Block, into: Placed) -> list[Run]:
+    """Converts the block's elements to compute form."""
     return [
         run
         for stored, value in block_views(site, access, block, into)
@@ -304,10 +293,8 @@ def load_block(
     ]
 
 
-def store_block(
-    site: Site, access: Access, block: Block, value: torch.Tensor
-) -> list[Run]:
-    """Rounds `value`, which may broadcast to the block's shape, to the block."""
+def store_block(site: Site, access: Access, block: Block, value: Placed) -> list[Run]:
+    """Rounds a value, which may broadcast to the block, to the block's elements."""
     return [
         run
         for stored, part in block_views(site, access, block, value)
@@ -316,23 +303,19 @@ def store_block(
 
 
 def block_views(
-    site: Site, access: Access, block: Block, value: torch.Tensor
+    site: Site, access: Access, block: Block, value: Placed
 ) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """Pairs of views of one shape: where elements are stored, and in `value`."""
     machine = site.machine
     dtype = machine.codec.storage(access.dtype)
-    parts = boxes(block.ranges, (access,))
+    parts = boxes(block.ranges, (access, value.access))
     if parts is None:
         raise CardError(
             f"an operand bends at too many sticks: {describe(site.record.op)}"
         )
-    strides = [
-        0 if size == 1 else stride
-        for size, stride in zip(value.shape, value.stride(), strict=True)
-    ]
     pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
     for box in parts:
         view = machine.box_view(site.record, access, site.trips, block, box)
         stored = machine.tensor("lx", dtype, view)
-        pairs.append((stored, linear_view(value, strides, block, box)))
+        pairs.append((stored, value.view(block, box)))
     return pairs

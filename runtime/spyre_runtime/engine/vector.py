@@ -2,14 +2,14 @@
 """
 What `dev.vector` means: a body of scalar functions, folded if it says so.
 
-Values have the dimensions (core digits, axes), with size 1 where they do not vary.
-Each step rounds to its type; nothing is rounded or copied that need not be.
+Values have the dimensions of a frame, with size 1 where they do not vary. Each step
+rounds to its type; nothing is rounded or copied that need not be.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -25,29 +25,16 @@ from spyre_mlir.algebra.access import Access, Step
 from spyre_mlir.dialects import dev
 from spyre_mlir.target.opfuncs import OPFUNCS
 
-from .codec import COMPUTE, Run, is_native
+from .codec import COMPUTE, Run
 from .errors import CardError, describe
+from .frame import frame, is_full
 from .moves import COMBINE, load_block, store_block
 from .pieces import Block, split
 from .site import Runs, Site, give, site_of
+from .values import SHORT, Value, Values
 
-CHUNK_ELEMENTS = 1 << 16
-"""Elements worked on at a time: a few f32 arrays of them fit the host's cache."""
-
-EXACT = frozenset(
-    ["identity", "neg", "abs", "relu", "sign", "maximum", "minimum", "where", "floor", "ceil", "round", "trunc"]
-)
-"""Functions whose result is representable where their operands are."""
-
-
-@dataclass(frozen=True)
-class Value:
-    """An array in compute form; `dtype` says which values it may hold."""
-
-    array: torch.Tensor
-    dtype: str
-    slot: str = ""
-    """Working array that it occupies; empty for a view of the scratchpads."""
+CHUNK_ELEMENTS = 1 << 17
+"""Elements worked on at a time: a few arrays of them fit the host's cache."""
 
 
 @register_impls
@@ -58,12 +45,11 @@ class VectorFunctions(InterpreterFunctions):
     ) -> PythonValues:
         site = site_of(interpreter)
         fold = op.fold_data if op.combine.data else ()
-        return give(
-            interpreter, _Binder(site, op.steps_data, op.combine.data, fold).bind()
-        )
+        record = _Record(site, op.steps_data, op.combine.data, fold)
+        return give(interpreter, record.bind())
 
 
-class _Binder:
+class _Record:
     """Binds one record at one site."""
 
     def __init__(
@@ -74,9 +60,10 @@ class _Binder:
         self.combine = combine
         self.fold = tuple(fold)
         self.out = site.record.writes[0]
+        self.clashes = _clashes(site)
         self.runs: list[Run] = []
-        self.free: list[str] = []
-        self.slots = 0
+        if any(a.space != "lx" for a in site.record.accesses):
+            raise CardError(f"vector operand in DRAM: {describe(site.record.op)}")
 
     def bind(self) -> Runs:
         for piece in self.site.pieces:
@@ -86,16 +73,31 @@ class _Binder:
             if not all(piece.extents):
                 self._nothing_to_fold(piece)
                 continue
-            for block in self._chunks(piece):
-                self._bind_block(block)
+            for part in self._whole_sticks(piece):
+                for block in self._chunks(part):
+                    _Body(self, block).bind()
         return tuple(self.runs)
 
-    def _chunks(self, piece: Block) -> list[Block]:
-        record = self.site.record
-        accesses = record.accesses
-        axes = range(len(piece.ranges))
-        if self._clashes():
+    def _whole_sticks(self, piece: Block) -> list[Block]:
+        """Cuts the last, ragged stick of an axis off, so that the rest is even."""
+        main = next((a for a in self.site.record.accesses if is_full(a, piece)), None)
+        axes = [a for a, s in enumerate(main.stick) if s] if main else []
+        if self.clashes or main is None or len(axes) != 1 or axes[0] in self.fold:
             return [piece]
+        (axis,) = axes
+        start, size = piece.ranges[axis]
+        rest = size % main.eps
+        if size <= main.eps or not rest or main.stick_stride == main.eps:
+            return [piece]
+        parts = ((start, size - rest), (start + size - rest, rest))
+        before, after = piece.ranges[:axis], piece.ranges[axis + 1 :]
+        return [Block(piece.digits, (*before, p, *after)) for p in parts]
+
+    def _chunks(self, piece: Block) -> list[Block]:
+        if self.clashes:
+            return [piece]
+        accesses = self.site.record.accesses
+        axes = range(len(piece.ranges))
         grain = [max((a.eps for a in accesses if a.stick[x]), default=1) for x in axes]
         cuttable = [x not in self.fold for x in axes]
         return split(
@@ -106,267 +108,277 @@ class _Binder:
             [*(1 for _ in piece.digits), *grain],
         )
 
-    def _clashes(self) -> bool:
-        """The output lies across an input, so that all must be read before a write."""
-        record, trips = self.site.record, self.site.trips
-        here = record.offset(self.out, trips)
-        for access in record.reads:
-            there = record.offset(access, trips)
-            if there == here and replace(access, base=0) == replace(self.out, base=0):
-                continue
-            if _may_overlap(there, _bytes(access, self), here, _bytes(self.out, self)):
-                return True
-        return False
-
-    # ---------------------------------------------------------------- a block
-
-    def _bind_block(self, block: Block) -> None:
-        self.free = []
-        self.slots = 0
-        values: list[Value] = []
-        loaded: dict[tuple[Access, int], Value] = {}
-        for access, uniform in zip(
-            self.site.record.reads, self.site.uniform, strict=True
-        ):
-            key = access, uniform
-            if key not in loaded:
-                loaded[key] = self._load(access, uniform, block)
-            values.append(loaded[key])
-        last = self._last_uses(len(values), loaded, values)
-        for number, step in enumerate(self.steps):
-            final = number == len(self.steps) - 1
-            values.append(self._step(step, values, block, final))
-            self._release(values, last, number)
-        if values[-1].slot == "out":
-            return
-        self._finish(values[-1], block)
-
-    def _last_uses(
-        self,
-        inputs: int,
-        loaded: dict[tuple[Access, int], Value],
-        values: list[Value],
-    ) -> dict[int, int]:
-        """Step after which each value is dead, by identity of the value."""
-        last: dict[int, int] = {}
-        for number, step in enumerate(self.steps):
-            for operand in step.operands:
-                if operand < inputs:
-                    twin = values[operand]
-                    for k in range(inputs):
-                        if values[k] is twin:
-                            last[k] = number
-                else:
-                    last[operand] = number
-        return last
-
-    def _release(self, values: list[Value], last: dict[int, int], number: int) -> None:
-        freed = {values[k].slot for k, step in last.items() if step == number}
-        live = {
-            v.slot
-            for k, v in enumerate(values)
-            if last.get(k, -1) > number or k == len(values) - 1
-        }
-        self.free += sorted(s for s in freed - live - {"", "out"} if s not in self.free)
-
-    def _slot(self) -> str:
-        if self.free:
-            return self.free.pop()
-        self.slots += 1
-        return f"vector {self.slots}"
-
-    def _load(self, access: Access, uniform: int, block: Block) -> Value:
-        site, machine = self.site, self.site.machine
-        if access.space != "lx":
-            raise CardError(f"vector operand in DRAM: {describe(site.record.op)}")
-        varies = [not uniform >> d & 1 for d in range(len(site.record.grid))]
-        along = [
-            bool(step or stick)
-            for step, stick in zip(access.strides, access.stick, strict=True)
-        ]
-        part = block.kept(varies, along)
-        if is_native(access.dtype):
-            view = machine.plain_view(site.record, access, site.trips, part)
-            if view is not None and not self._spoils(access, part, block):
-                dtype = machine.codec.storage(access.dtype)
-                return Value(machine.tensor("lx", dtype, view), access.dtype)
-        slot = self._slot()
-        array = machine.scratch.take(slot, COMPUTE[access.dtype], part.shape)
-        self.runs += load_block(site, access, part, array)
-        return Value(array, access.dtype, slot)
-
-    def _spoils(self, access: Access, part: Block, block: Block) -> bool:
-        """Writing the output while reading the operand's own bytes would be wrong."""
-        record, trips = self.site.record, self.site.trips
-        same = replace(access, base=0) == replace(self.out, base=0)
-        if same and record.offset(access, trips) == record.offset(self.out, trips):
-            return part != block
-        return self._clashes()
-
-    # ---------------------------------------------------------------- steps
-
-    def _step(
-        self, step: Step, values: list[Value], block: Block, final: bool
-    ) -> Value:
-        if step.function == "constant":
-            return self._constant(step)
-        if step.function == "index":
-            return self._index(step, block)
-        operands = [values[o] for o in step.operands]
-        compute = COMPUTE[step.dtype]
-        shape = tuple(torch.broadcast_shapes(*(v.array.shape for v in operands)))
-        exact = all(_holds(step.dtype, v.dtype) for v in operands)
-        if step.function in ("identity", "cast") and exact:
-            source = operands[0]
-            if source.array.dtype is compute:
-                return source
-        out = self._direct_out(step, shape, block) if final else None
-        value = Value(out, step.dtype, "out") if out is not None else None
-        if value is None:
-            slot = self._slot()
-            array = self.site.machine.scratch.take(slot, compute, shape)
-            value = Value(array, step.dtype, slot)
-        function = OPFUNCS[step.function].evaluate
-        arrays = [v.array for v in operands]
-        self.runs.append(partial(function, torch, *arrays, out=value.array))
-        narrow = not is_native(step.dtype) and compute is torch.float32
-        stored = final and not self.fold and self.out.dtype == step.dtype
-        known = exact and step.function in EXACT | {"cast"}
-        if narrow and not stored and not known:
-            self.runs += self.site.machine.codec.round(value.array, step.dtype)
-        return value
-
-    def _constant(self, step: Step) -> Value:
-        compute = COMPUTE[step.dtype]
-        array = torch.full((), step.values[0], dtype=compute, device="cpu")
-        self._round_now(array, step.dtype)
-        return Value(array, step.dtype)
-
-    def _index(self, step: Step, block: Block) -> Value:
-        record, trips = self.site.record, self.site.trips
-        axis = int(step.values[0])
-        digit = record.axes[axis].digit
-        digits = [0] * len(record.grid)
-        rows: list[list[int]] = []
-        first, count = block.digits[digit] if digit >= 0 else (0, 1)
-        start, extent = block.ranges[axis]
-        for value in range(first, first + count):
-            if digit >= 0:
-                digits[digit] = value
-            origin = record.axes[axis].start(digits, trips) + start
-            rows.append(list(range(origin, origin + extent)))
-        shape = [1] * len(block.shape)
-        if digit >= 0:
-            shape[digit] = count
-        shape[len(block.digits) + axis] = extent
-        array = torch.tensor(rows, dtype=torch.int64, device="cpu").view(shape)
-        array = array.to(COMPUTE[step.dtype])
-        self._round_now(array, step.dtype)
-        return Value(array, step.dtype)
-
-    def _round_now(self, array: torch.Tensor, dtype: str) -> None:
-        if array.dtype is torch.float32:
-            for run in self.site.machine.codec.round(array, dtype):
-                run()
-
-    # ---------------------------------------------------------------- results
-
-    def _out_block(self, block: Block) -> Block:
+    def out_block(self, block: Block) -> Block:
         axes = [a not in self.fold for a in range(len(block.ranges))]
         return block.kept([True] * len(block.digits), axes)
-
-    def _direct_out(
-        self, step: Step, shape: tuple[int, ...], block: Block
-    ) -> torch.Tensor | None:
-        """The scratchpads themselves, where the last step can write to them."""
-        if self.fold or self.site.adds or self.out.dtype != step.dtype:
-            return None
-        return self._direct(self._out_block(block), shape)
-
-    def _direct(self, block: Block, shape: tuple[int, ...]) -> torch.Tensor | None:
-        if not is_native(self.out.dtype) or shape != block.shape:
-            return None
-        machine = self.site.machine
-        view = machine.plain_view(self.site.record, self.out, self.site.trips, block)
-        if view is None:
-            return None
-        return machine.tensor("lx", machine.codec.storage(self.out.dtype), view)
-
-    def _finish(self, value: Value, block: Block) -> None:
-        site = self.site
-        target = self._out_block(block)
-        array = value.array
-        if self.fold:
-            array = self._folded(array, block, target)
-            if array is None:
-                return
-        elif site.adds:
-            array = self._accumulated(array, target)
-            if array is None:
-                return
-        array = _with_rank(array, len(block.shape))
-        self.runs += store_block(site, self.out, target, array)
-
-    def _folded(
-        self, array: torch.Tensor, block: Block, target: Block
-    ) -> torch.Tensor | None:
-        """Folds along the axes; None if the result is in place already."""
-        machine = self.site.machine
-        lead = len(block.digits)
-        dims = [lead + a for a in self.fold]
-        array = _with_rank(array, len(block.shape))
-        full = list(array.shape)
-        for dim in dims:
-            full[dim] = block.shape[dim]
-        array = array.expand(full)
-        shape = tuple(1 if d in dims else n for d, n in enumerate(full))
-        compute = COMPUTE[self.out.dtype]
-        direct = None if self.site.adds else self._direct(target, shape)
-        fits = direct is not None and direct.dtype is array.dtype
-        out = direct if fits else machine.scratch.take("fold", array.dtype, shape)
-        if self.combine == "sum":
-            self.runs.append(
-                partial(
-                    torch.sum, array, dims, keepdim=True, dtype=array.dtype, out=out
-                )
-            )
-        else:
-            reduce = torch.amax if self.combine == "max" else torch.amin
-            self.runs.append(partial(reduce, array, dims, keepdim=True, out=out))
-        if fits:
-            return None
-        if out.dtype is not compute and not self.site.adds:
-            return out
-        return self._accumulated(out, target) if self.site.adds else out
-
-    def _accumulated(self, part: torch.Tensor, target: Block) -> torch.Tensor | None:
-        """Combines with what the output holds; None if that is done in place."""
-        combine = COMBINE[self.combine or "sum"]
-        direct = self._direct(target, target.shape)
-        if direct is not None:
-            self.runs.append(partial(combine, direct, part, out=direct))
-            return None
-        compute = COMPUTE[self.out.dtype]
-        held = self.site.machine.scratch.take("held", compute, target.shape)
-        self.runs += load_block(self.site, self.out, target, held)
-        self.runs.append(partial(combine, held, part, out=held))
-        return held
 
     def _nothing_to_fold(self, piece: Block) -> None:
         """A core without elements along a folded axis: the identity, once."""
         if self.site.adds:
             return
         compute = COMPUTE[self.out.dtype]
-        array = torch.full((), _identity(self.combine, compute), dtype=compute)
-        target = self._out_block(
-            Block(piece.digits, tuple((s, max(n, 1)) for s, n in piece.ranges))
+        ranges = tuple((s, max(n, 1)) for s, n in piece.ranges)
+        target = self.out_block(Block(piece.digits, ranges))
+        arrangement = frame(target, ())
+        array = torch.full(
+            (1,) * arrangement.rank,
+            _identity(self.combine, compute),
+            dtype=compute,
+            device="cpu",
         )
-        array = _with_rank(array, len(target.shape))
-        self.runs += store_block(self.site, self.out, target, array)
+        placed = arrangement.placed(array)
+        self.runs += store_block(self.site, self.out, target, placed)
 
 
-def _with_rank(array: torch.Tensor, rank: int) -> torch.Tensor:
-    return array if array.dim() == rank else array.view((1,) * rank)
+class _Body:
+    """Binds one record for one block."""
+
+    def __init__(self, record: _Record, block: Block):
+        self.record = record
+        self.site = record.site
+        self.codec = self.site.machine.codec
+        self.out = record.out
+        self.block = block
+        self.target = record.out_block(block)
+        self.runs = record.runs
+        self.frame = frame(block, self.site.record.accesses)
+        can_view = not record.clashes
+        self.values = Values(self.site, self.frame, self.runs, can_view)
+        self.done = False
+        """The last step has written to the scratchpads itself."""
+
+    def bind(self) -> None:
+        known = self._inputs()
+        steps = self.record.steps
+        for number, step in enumerate(steps):
+            value = self._step(step, known, number == len(steps) - 1)
+            known.append(value)
+            for operand in {known[o] for o in step.operands}:
+                if self._last_use(known, operand) == number:
+                    self.values.release(operand)
+        if not self.done:
+            self._finish(known[-1])
+
+    def _inputs(self) -> list[Value]:
+        record, trips = self.site.record, self.site.trips
+        loaded: dict[tuple[Access, int], Value] = {}
+        here = record.offset(self.out, trips)
+        for key in zip(record.reads, self.site.uniform, strict=True):
+            access, uniform = key
+            if key not in loaded:
+                # A view of what the output overwrites must be element by element.
+                own = record.offset(access, trips) == here
+                loaded[key] = self.values.input(access, uniform, self.block, own)
+        return [loaded[k] for k in zip(record.reads, self.site.uniform, strict=True)]
+
+    def _last_use(self, known: list[Value], value: Value) -> int:
+        """Number of the last step that reads a value; the result lives on."""
+        steps = self.record.steps
+        total = len(self.site.record.reads) + len(steps)
+        if len(known) == total and known[-1] is value:
+            return len(steps)
+        return max(
+            n
+            for n, step in enumerate(steps)
+            if any(o < len(known) and known[o] is value for o in step.operands)
+            or n == 0
+        )
+
+    # ---------------------------------------------------------------- steps
+
+    def _step(self, step: Step, known: list[Value], final: bool) -> Value:
+        if step.function == "constant":
+            return self._generated(step, torch.tensor(step.values[0], device="cpu"))
+        if step.function == "index":
+            return self._generated(step, self._coordinates(int(step.values[0])))
+        operands = [known[o] for o in step.operands]
+        if step.function in ("identity", "cast") and operands[0].dtype == step.dtype:
+            return operands[0]
+        short = step.dtype in SHORT
+        function = OPFUNCS[step.function].evaluate
+        if short and self._is_native(step, operands):
+            arrays = [
+                self.values.stored(v) if v.dtype in SHORT else self.values.computed(v)
+                for v in operands
+            ]
+            storage = self.codec.storage(step.dtype)
+            value = Value(step.dtype)
+            value.stored = self._result(value, step, arrays, storage, final)
+            self.runs.append(partial(function, torch, *arrays, out=value.stored))
+            return value
+        arrays = [self.values.computed(v) for v in operands]
+        value = Value(step.dtype)
+        compute = COMPUTE[step.dtype]
+        if step.function == "cast" and arrays[0].dtype is compute and short:
+            return self._rounded(value, arrays[0], final)
+        if step.function == "cast" and arrays[0].dtype is compute:
+            # Both share the array, which no later value may then take.
+            value.computed = arrays[0]
+            operands[0].slots = []
+            return value
+        result = self._result(value, step, arrays, compute, final and not short)
+        self.runs.append(partial(function, torch, *arrays, out=result))
+        if short:
+            return self._rounded(value, result, final)
+        value.computed = result
+        return value
+
+    def _is_native(self, step: Step, operands: list[Value]) -> bool:
+        """Torch gives the same bits on the stored form."""
+        if not self.codec.computes_stored(step.function):
+            return False
+        return all(v.dtype in (step.dtype, "i1") for v in operands)
+
+    def _result(
+        self,
+        value: Value,
+        step: Step,
+        arrays: list[torch.Tensor],
+        dtype: torch.dtype,
+        final: bool,
+    ) -> torch.Tensor:
+        """Where a step's result goes: a working array or the scratchpads."""
+        shape = tuple(torch.broadcast_shapes(*(a.shape for a in arrays)))
+        record = self.record
+        if final and not record.fold and not self.site.adds:
+            direct = self._direct(shape, dtype)
+            if direct is not None and self.out.dtype == step.dtype:
+                self.done = True
+                return direct
+        return self.values.take(value, dtype, shape)
+
+    def _rounded(self, value: Value, result: torch.Tensor, final: bool) -> Value:
+        """A 16-bit result that was computed in f32."""
+        plain = final and not self.record.fold and not self.site.adds
+        if plain and self.out.dtype == value.dtype:
+            self._store(result)
+            return value
+        storage = self.codec.storage(value.dtype)
+        value.stored = self.values.take(value, storage, result.shape)
+        self.runs += self.codec.store(value.stored, result, value.dtype)
+        return value
+
+    def _generated(self, step: Step, array: torch.Tensor) -> Value:
+        """A value that is known when the plan is bound."""
+        computed = array.to(COMPUTE[step.dtype])
+        if array.dim() == 0:
+            # Scalars stay so: they broadcast without a stride.
+            computed = computed.clone()
+        if step.dtype not in SHORT:
+            return Value(step.dtype, None, computed)
+        stored = torch.empty_like(computed, dtype=self.codec.storage(step.dtype))
+        for run in self.codec.store(stored, computed, step.dtype):
+            run()
+        for run in self.codec.load(computed, stored, step.dtype):
+            run()
+        return Value(step.dtype, stored, computed)
+
+    def _coordinates(self, axis: int) -> torch.Tensor:
+        """Coordinates of an axis in the whole operation."""
+        record, trips, block = self.site.record, self.site.trips, self.block
+        digit = record.axes[axis].digit
+        digits = [0] * len(record.grid)
+        first, count = block.digits[digit] if digit >= 0 else (0, 1)
+        start, extent = block.ranges[axis]
+        origins: list[int] = []
+        for number in range(first, first + count):
+            if digit >= 0:
+                digits[digit] = number
+            origins.append(record.axes[axis].start(digits, trips) + start)
+        shape = [1] * self.frame.rank
+        if digit >= 0:
+            shape[digit] = count
+        for dim in self.frame.dims(axis):
+            shape[dim] = self.frame.shape(block)[dim]
+        inner = torch.arange(extent, dtype=torch.int64, device="cpu")
+        outer = torch.tensor(origins, dtype=torch.int64, device="cpu")
+        return (outer[:, None] + inner[None, :]).view(shape)
+
+    # ---------------------------------------------------------------- results
+
+    def _direct(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor | None:
+        """The scratchpads where the output goes, if a function can write there."""
+        if self.record.clashes or tuple(shape) != self.frame.shape(self.target):
+            return None
+        if self.codec.storage(self.out.dtype) is not dtype:
+            return None
+        return self.values.view(self.out, self.target)
+
+    def _store(self, array: torch.Tensor) -> None:
+        if array.dim() != self.frame.rank:
+            array = array.view((1,) * self.frame.rank)
+        placed = self.frame.placed(array)
+        self.runs += store_block(self.site, self.out, self.target, placed)
+        self.done = True
+
+    def _finish(self, value: Value) -> None:
+        combine = self.record.combine
+        exact = combine in ("max", "min") and self.codec.computes_stored("maximum")
+        if self.record.fold and exact and value.dtype in SHORT:
+            array: torch.Tensor | None = self.values.stored(value)
+        else:
+            array = self.values.computed(value)
+        assert array is not None
+        if array.dim() != self.frame.rank:
+            array = array.view((1,) * self.frame.rank)
+        if self.record.fold:
+            array = self._folded(array)
+        if array is not None and self.site.adds:
+            array = self._accumulated(array)
+        if array is not None:
+            self._store(array)
+
+    def _folded(self, array: torch.Tensor) -> torch.Tensor | None:
+        """Folds along the axes; None if the result is in place already."""
+        dims = [d for a in self.record.fold for d in self.frame.dims(a)]
+        full, whole = list(array.shape), self.frame.shape(self.block)
+        for dim in dims:
+            full[dim] = whole[dim]
+        array = array.expand(full)
+        shape = tuple(1 if d in dims else n for d, n in enumerate(full))
+        direct = None if self.site.adds else self._direct(shape, array.dtype)
+        lanes = self.frame.lanes
+        if lanes in dims and len(dims) > 1:
+            # Whole sticks first: that runs along consecutive elements.
+            dims.remove(lanes)
+            kept = tuple(1 if d in dims else n for d, n in enumerate(full))
+            array = self._fold_dims(array, dims, self._taken("fold", array, kept))
+            dims = [lanes]
+        out = self._taken("folded", array, shape) if direct is None else direct
+        self._fold_dims(array, dims, out)
+        return out if direct is None else None
+
+    def _taken(
+        self, name: str, like: torch.Tensor, shape: Sequence[int]
+    ) -> torch.Tensor:
+        return self.frame.take(self.site.machine.scratch, name, like.dtype, shape)
+
+    def _fold_dims(
+        self, array: torch.Tensor, dims: list[int], out: torch.Tensor
+    ) -> torch.Tensor:
+        if self.record.combine == "sum":
+            run = partial(
+                torch.sum, array, dims, keepdim=True, dtype=array.dtype, out=out
+            )
+        else:
+            reduce = torch.amax if self.record.combine == "max" else torch.amin
+            run = partial(reduce, array, dims, keepdim=True, out=out)
+        self.runs.append(run)
+        return out
+
+    def _accumulated(self, part: torch.Tensor) -> torch.Tensor | None:
+        """Combines with what the output holds; None if that is done in place."""
+        combine = COMBINE[self.record.combine or "sum"]
+        shape, compute = self.frame.shape(self.target), COMPUTE[self.out.dtype]
+        direct = self._direct(shape, compute)
+        if direct is not None:
+            self.runs.append(partial(combine, direct, part, out=direct))
+            return None
+        held = self.frame.take(self.site.machine.scratch, "held", compute, shape)
+        placed = self.frame.placed(held)
+        self.runs += load_block(self.site, self.out, self.target, placed)
+        self.runs.append(partial(combine, held, part, out=held))
+        return held
 
 
 def _identity(combine: str, dtype: torch.dtype) -> float | int | bool:
@@ -380,30 +392,36 @@ def _identity(combine: str, dtype: torch.dtype) -> float | int | bool:
     return limits.min if combine == "max" else limits.max
 
 
-def _holds(dtype: str, other: str) -> bool:
-    """Every value of `other` is one of `dtype`."""
-    if other == dtype:
-        return True
-    return dtype == "f32" and other in ("f16", "bf16")
+def _clashes(site: Site) -> bool:
+    """The output lies across an input: all must be read before anything is written."""
+    record, trips = site.record, site.trips
+    (out,) = record.writes
+    here = record.offset(out, trips)
+    for access in record.reads:
+        there = record.offset(access, trips)
+        if there == here and _alike(access, out):
+            continue
+        (low, high), (first, end) = _reach(access, site), _reach(out, site)
+        if there + low < here + end and here + first < there + high:
+            return True
+    return False
 
 
-def _bytes(access: Access, binder: _Binder) -> tuple[int, int]:
-    """Lowest and highest byte reached from an access's offset."""
-    extents = [
-        max(p.extents[a] for p in binder.site.pieces)
-        for a in range(len(access.strides))
-    ]
+def _alike(a: Access, b: Access) -> bool:
+    """Equal but for what the offset says."""
+    plain = dict(base=0, loop_strides=(), depth=1, stage_bytes=0, stage_levels=0)
+    return replace(a, **plain) == replace(b, **plain)
+
+
+def _reach(access: Access, site: Site) -> tuple[int, int]:
+    """Lowest and highest byte that an access reaches from its offset."""
     low = high = 0
     along = access.stick_offset
-    for extent, step, stick in zip(extents, access.strides, access.stick, strict=True):
-        reach = step * max(extent - 1, 0)
-        low, high = low + min(0, reach), high + max(0, reach)
-        along += abs(stick) * max(extent - 1, 0)
+    for axis, (step, stick) in enumerate(
+        zip(access.strides, access.stick, strict=True)
+    ):
+        most = max(max(p.extents[axis] for p in site.pieces) - 1, 0)
+        low, high = low + min(0, step * most), high + max(0, step * most)
+        along += abs(stick) * most
     high += along // access.eps * abs(access.stick_stride) + access.eps
     return low * access.itemsize, high * access.itemsize
-
-
-def _may_overlap(
-    a: int, reach_a: tuple[int, int], b: int, reach_b: tuple[int, int]
-) -> bool:
-    return a + reach_a[0] < b + reach_b[1] and b + reach_b[0] < a + reach_a[1]

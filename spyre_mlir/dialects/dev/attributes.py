@@ -74,15 +74,38 @@ class PlainAttr(ParametrizedAttribute):
 
     @classmethod
     def of(cls: type[_Self], value: Any) -> _Self:
-        return cls(*(to_attribute(getattr(value, f.name)) for f in fields(value)))
+        made = cls(*(to_attribute(getattr(value, f.name)) for f in fields(value)))
+        object.__setattr__(made, "_plain", value)
+        return made
 
     @property
     def data(self) -> Any:
-        return self.PLAIN(*(to_plain(p) for p in self.parameters))
+        plain = getattr(self, "_plain", None)
+        if plain is None:
+            plain = self.PLAIN(*(to_plain(p) for p in self.parameters))
+            object.__setattr__(self, "_plain", plain)
+        return plain
+
+
+class SharedAttr(PlainAttr):
+    """One whose parameters are integers and names: equal ones are made once."""
+
+    @classmethod
+    def of(cls: type[_Self], value: Any) -> _Self:
+        known = _SHARED.get((cls, value))
+        if known is None:
+            if len(_SHARED) >= _MOST_SHARED:
+                _SHARED.clear()
+            known = _SHARED[cls, value] = super().of(value)
+        return cast(_Self, known)
+
+
+_SHARED: dict[tuple[type[PlainAttr], Any], PlainAttr] = {}
+_MOST_SHARED = 1 << 14
 
 
 @irdl_attr_definition
-class AxisAttr(PlainAttr):
+class AxisAttr(SharedAttr):
     """`#dev.axis<size, digit, chunk, loop, tile, halo>`: see `algebra.access.Axis`."""
 
     name = "dev.axis"
@@ -104,7 +127,7 @@ class AxisAttr(PlainAttr):
 
 
 @irdl_attr_definition
-class AccessAttr(PlainAttr):
+class AccessAttr(SharedAttr):
     """`#dev.access<space, dtype, base, ...>`: see `algebra.access.Access`."""
 
     name = "dev.access"
@@ -168,7 +191,7 @@ class StepAttr(PlainAttr):
 
 
 @irdl_attr_definition
-class SyncAttr(PlainAttr):
+class SyncAttr(SharedAttr):
     """`#dev.sync<semaphore, count, level>`: see `algebra.access.Sync`."""
 
     name = "dev.sync"

@@ -6,6 +6,7 @@ Tensor types and numbers of the `spyre` level, and the attributes of its operati
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import (
@@ -93,9 +94,15 @@ def integers(values: Sequence[int]) -> DenseArrayBase[IntegerType]:
     return DenseArrayBase.from_list(i64, list(values))
 
 
+@cache
 def plain(array: DenseArrayBase) -> tuple[int, ...]:
     whole = cast(DenseArrayBase[IntegerType], array)
     return tuple(int(v) for v in whole.get_values())
+
+
+@cache
+def _device_layout(dims: DenseArrayBase) -> DeviceLayout:
+    return DeviceLayout(plain(dims))
 
 
 @irdl_attr_definition
@@ -116,7 +123,7 @@ class LayoutAttr(MemRefLayoutAttr, ParametrizedAttribute):
 
     @property
     def data(self) -> DeviceLayout:
-        return DeviceLayout(plain(self.dims))
+        return _device_layout(self.dims)
 
     def verify(self) -> None:
         try:

@@ -51,9 +51,77 @@ def flash_attention(
     *,
     attn_mask: Tensor | None = None,
     scale: float | None = None,
-) -> Tensor:
-    """The forward result of the CPU's fused attention."""
-    return attention(e, query, key, value, attn_mask, dropout_p, is_causal, scale)
+) -> tuple[Tensor, Tensor]:
+    """The CPU's fused attention under autograd: also log(sum(exp)) of each row."""
+    dtype = e.result.dtype
+    factor = scale if scale is not None else 1 / sqrt(shape_of(query)[-1])
+    scores = _scores(e, query, key, 1)
+    masked = _masked(e, scores, attn_mask, is_causal, factor, 1)
+    result = attention(e, query, key, value, attn_mask, dropout_p, is_causal, scale)
+    top = e.reduce("max", masked, [len(shape_of(masked)) - 1])
+
+    def exponent(b: Body, v: SSAValue, m: SSAValue) -> SSAValue:
+        finite = b("where", b("eq", m, b.like(m, -inf)), b.like(m, 0), m)
+        return b("exp", b("sub", v, finite))
+
+    powers = e.map([masked, top], "f32", exponent)
+    total = e.reduce("sum", powers, [len(shape_of(powers)) - 1])
+
+    def logarithm(b: Body, m: SSAValue, s: SSAValue) -> SSAValue:
+        return b("where", b("eq", m, b.like(m, -inf)), m, b("add", m, b("log", s)))
+
+    rows = e.map([top, total], "f32", logarithm)
+    return e.cast(result, dtype), reshape(e, rows, e.results[1].shape)
+
+
+def flash_attention_backward(
+    e: Emitter,
+    grad: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    out: Tensor,
+    logsumexp: Tensor,
+    dropout_p: float,
+    is_causal: bool,
+    *,
+    attn_mask: Tensor | None = None,
+    scale: float | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of query, key and value on [batch, heads, rows, width]."""
+    if dropout_p:
+        raise NotOnCard("attention with dropout")
+    dtype = dtype_of(query)
+    factor = scale if scale is not None else 1 / sqrt(shape_of(query)[-1])
+    masked = _masked(e, _scores(e, query, key, 1), attn_mask, is_causal, factor, 1)
+    rows = reshape(e, logsumexp, (*shape_of(masked)[:-1], 1))
+
+    def weight(b: Body, v: SSAValue, r: SSAValue) -> SSAValue:
+        nothing = b("eq", r, b.like(r, -inf))
+        return b("where", nothing, b.like(v, 0), b("exp", b("sub", v, r)))
+
+    weights = e.map([masked, rows], "f32", weight)
+
+    def product(b: Body, g: SSAValue, o: SSAValue) -> SSAValue:
+        return b("mul", b.cast(g, "f32"), b.cast(o, "f32"))
+
+    overlap = e.reduce("sum", e.map([grad, out], "f32", product), [3])
+    by_weight = contract(e, (grad, [0, 1, 2, 4]), (value, [0, 1, 3, 4]), _ROWS, "f32")
+
+    def score(b: Body, w: SSAValue, g: SSAValue, d: SSAValue) -> SSAValue:
+        slope = b("mul", w, b("sub", g, d))
+        return b("mul", slope, b.like(slope, factor))
+
+    slopes = e.map([weights, by_weight, overlap], dtype, score)
+    weights = e.cast(weights, dtype)
+    for_query = contract(e, (slopes, _ROWS), (key, [0, 1, 3, 4]), [0, 1, 2, 4], dtype)
+    for_key = contract(e, (slopes, _ROWS), (query, [0, 1, 2, 4]), [0, 1, 3, 4], dtype)
+    for_value = contract(e, (weights, _ROWS), (grad, [0, 1, 2, 4]), [0, 1, 3, 4], dtype)
+    return for_query, for_key, for_value
+
+
+_ROWS = [0, 1, 2, 3]
+"""Batch, head, query, key; 4 is the width."""
 
 
 def _groups(query: Tensor, key: Tensor) -> int:

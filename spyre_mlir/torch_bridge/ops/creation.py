@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from xdsl.ir import SSAValue
 
 from ..emit import Emitter, Number
@@ -41,11 +43,11 @@ def arange(e: Emitter, start: Number, end: Number, step: Number = 1, **_: object
     return e.iota(shape, 0, dtype, int(start), int(step))
 
 
-def arange_end(e: Emitter, end: Number, **kwargs: object) -> Tensor:
+def arange_end(e: Emitter, end: Number, **kwargs: Any) -> Tensor:
     return arange(e, 0, end, **kwargs)
 
 
-def arange_start(e: Emitter, start: Number, end: Number, **kwargs: object) -> Tensor:
+def arange_start(e: Emitter, start: Number, end: Number, **kwargs: Any) -> Tensor:
     return arange(e, start, end, **kwargs)
 
 

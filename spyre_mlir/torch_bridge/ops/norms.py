@@ -117,7 +117,8 @@ def fused_rms_norm(
     rstd = e.map([total], "f32", root)
 
     def scale(b: Body, v: SSAValue, r: SSAValue, *rest: SSAValue) -> SSAValue:
-        return _affine(b, b("mul", b.cast(v, "f32"), r), *rest or (None,), None)
+        factor = rest[0] if rest else None
+        return _affine(b, b("mul", b.cast(v, "f32"), r), factor, None)
 
     inputs = [x, rstd] if weight is None else [x, rstd, weight]
     return e.map(inputs, e.results[0].dtype, scale), rstd

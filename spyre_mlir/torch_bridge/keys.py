@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+What a program depends on besides its graph, found at call time.
+
+Dynamo guards sizes, strides and dtypes, but neither storage offsets nor how a tensor
+lies on its card; a program is compiled for these too.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+
+from spyre_mlir.algebra.layout import DeviceLayout
+
+Key = tuple[Any, ...]
+
+
+def program_key(
+    arguments: Sequence[Any], static: Collection[int] = (), mutates: bool = True
+) -> Key:
+    """
+    Numbers, and each tensor's form, not its values; for a graph that mutates inputs
+    also which of them share a storage. The layouts of static tensors are the
+    program's to choose, so that their own are no part of it.
+    """
+    parts: list[Any] = []
+    seen: dict[int, int] = {}
+    for position, value in enumerate(arguments):
+        if not isinstance(value, torch.Tensor):
+            parts.append(value)
+            continue
+        shared = position
+        if mutates and type(value) in (torch.Tensor, torch.nn.Parameter):
+            address = value.untyped_storage().data_ptr()
+            shared = seen.setdefault(address, position) if address else position
+        device = value.device
+        form = (value.shape, value.stride(), value.dtype, device, shared - position)
+        if device.type != "cpu" and position not in static:
+            form = (*form, layout_of(value))
+        parts.append(form)
+    return tuple(parts)
+
+
+def layout_of(tensor: torch.Tensor) -> DeviceLayout | None:
+    """
+    The layout in which a program takes a tensor: for card tensors the one they have;
+    None is the default of their dimensions.
+    """
+    if tensor.device.type == "cpu":
+        return None
+    sizes, strides = tuple(tensor.shape), tensor.stride()
+    if isinstance(tensor, FakeTensor):
+        return visible_layout(sizes, strides, tensor.dtype)
+    from spyre_runtime.device import view_of
+    from spyre_runtime.forms import form_of
+
+    form = form_of(view_of(tensor))
+    return None if form is None else _unless_default(form.layout, len(sizes))
+
+
+def visible_layout(
+    sizes: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype
+) -> DeviceLayout | None:
+    """The layout of a new card tensor; None is the default of its dimensions."""
+    from spyre_runtime.forms import default_layout
+
+    found = default_layout(sizes, strides, dtype)
+    return None if found is None else _unless_default(found, len(sizes))
+
+
+def _unless_default(layout: DeviceLayout, rank: int) -> DeviceLayout | None:
+    return None if layout == DeviceLayout.default(rank) else layout
+
+
+def current_card() -> int:
+    """The card of this thread, the first unless the program chose another."""
+    device = sys.modules.get("spyre_runtime.torch_spyre")
+    if device is None or not device.is_initialized():
+        return 0
+    return device.current_device()
+
+
+def static_inputs() -> frozenset[int]:
+    """Arguments of the forward graph at hand that are parameters and buffers."""
+    context = torch._guards.TracingContext.try_get()
+    if context is None or context.fw_metadata is None:
+        return frozenset()
+    return frozenset(context.fw_metadata.static_input_indices or ())
