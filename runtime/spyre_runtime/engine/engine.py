@@ -10,6 +10,7 @@ The first run binds the program into a list of actions; later ones replay it.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -25,14 +26,20 @@ from .guard import plain_torch
 from .machine import Machine
 from .plan import Binder, Plan
 from .records import decode
+from .sanitize_dram import Bounds
 from .sanitizer import check
 from .scratch import Scratch
 from .site import Runs
+
+log = logging.getLogger(__name__)
 
 CORES = 32
 SCRATCHPAD_BYTES = 2 << 20
 MOST_ACTIONS = 400_000
 """Bound actions kept over all plans: about a kilobyte each."""
+
+LaunchedCall = tuple[dev.ProgramOp, tuple[int, ...], tuple[Bounds, ...] | None]
+"""A program, the address of each of its symbols, and what each may touch."""
 
 
 class ChipLike(Protocol):
@@ -100,22 +107,32 @@ class Engine:
         The sanitizer also takes `bounds`: by symbol, address and bytes of the buffer
         that the program may touch through it.
         """
+        given = None if bounds is None else tuple(bounds)
+        self.run_row([(program, tuple(symbols), given)])
+
+    def run_row(self, calls: Sequence[LaunchedCall]) -> None:
+        """Runs programs one after the other; an error says which call it was."""
         with plain_torch():
-            actions = self._actions(program, tuple(symbols))
-            if self.sanitize:
-                self._check(program, tuple(symbols), bounds)
-            for action in actions:
-                action()
+            for number, (program, symbols, bounds) in enumerate(calls):
+                try:
+                    actions = self._actions(program, symbols)
+                    if self.sanitize:
+                        self._check(program, symbols, bounds)
+                    for action in actions:
+                        action()
+                except CardError as error:
+                    error.call = number
+                    raise
 
     def _check(
         self,
         program: dev.ProgramOp,
         symbols: tuple[int, ...],
-        bounds: Sequence[tuple[int, int]] | None,
+        bounds: tuple[Bounds, ...] | None,
     ) -> None:
         """Once for a call and its bounds; scratchpads become NaN every time."""
         self.machine.lx.fill_(0xFF)
-        key = symbols, None if bounds is None else tuple(bounds)
+        key = symbols, bounds
         bound = self._bound[program]
         if key not in bound.checked:
             check(bound.plan.program, self.machine.lx_bytes, symbols, bounds)
@@ -130,6 +147,7 @@ class Engine:
                     f"{program.symbols.value.data} symbols, not {len(symbols)}"
                 )
             bound = self._bound[program] = _Bound(self.binder.bind(decode(program)))
+            log.debug("bound %s", program.sym_name.data)
         self._bound.move_to_end(program)
         runs = bound.calls.get(symbols)
         if runs is None:
