@@ -42,7 +42,9 @@ _PLAN = (
 )
 _LOWER = (
     "spyre-materialize-groups",
-    "spyre-convert-spyre-to-dev",
+    "spyre-convert-spyre-to-ktdp",
+    "spyre-convert-ktdp-to-dev",
+    "spyre-check-deadlock",
 )
 
 PIPELINES: dict[str, tuple[str, ...]] = {

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ArrayAttr, LocationAttr
+from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Operation
 
-from spyre_mlir.analysis.kernel import Kernel, LoopLevel, Statement
+from spyre_mlir.analysis.kernel import LoopLevel
 from spyre_mlir.analysis.ordering import Placed, order_records
 from spyre_mlir.dialects import dev
 
@@ -74,43 +74,3 @@ def _nested(records: Sequence[PlacedRecord], depth: int) -> list[Operation]:
         ops.append(dev.LoopOp(loop.trips, _nested(records[position:end], depth + 1)))
         position = end
     return ops
-
-
-_UNITS = {
-    "load": "load",
-    "gather": "load",
-    "store": "store",
-    "matmul": "pt",
-    "vector": "sfp",
-    "shuffle": "sfp",
-}
-
-
-def record_of(statement: Statement) -> dev.RecordOp:
-    """The record of a staged statement."""
-    s = statement
-    if s.kind in ("load", "store"):
-        return dev.TransferOp(s.axes, s.reads[0], s.write)
-    if s.kind == "gather":
-        return dev.GatherOp(s.axes, s.reads[0], s.reads[1], s.write, *s.index)
-    if s.kind == "matmul":
-        return dev.MatmulOp(s.axes, s.roles, *s.reads, s.write, s.acc_level)
-    if s.kind == "shuffle":
-        return dev.ShuffleOp(s.axes, s.reads[0], s.write)
-    return dev.VectorOp(
-        s.axes, s.reads, s.steps, s.write, s.combine, s.fold, s.acc_level
-    )
-
-
-def kernel_program(
-    name: str, kernel: Kernel, locations: Sequence[LocationAttr]
-) -> dev.ProgramOp:
-    """A kernel's program; `locations` by position of the operation."""
-    records = []
-    for statement in kernel.statements:
-        record = record_of(statement)
-        record.location = locations[statement.op]
-        records.append(PlacedRecord(_UNITS[statement.kind], statement.nest, record))
-    return assemble_program(
-        name, kernel.grid, len(kernel.symbols), kernel.peak_bytes(), records
-    )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, linalg, scf, tensor
+from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr
@@ -24,6 +25,9 @@ from spyre_mlir.transforms._scalars import (
     is_widening,
 )
 from spyre_mlir.transforms._staged import Operand, StagedReader, not_staged
+
+MATMUL = StringAttr("matmul")
+"""The `library_call` of what the matrix array does; the vector unit does the rest."""
 
 _REDUCTION_OF = {row["combine"]: name for name, row in REDUCTIONS.items()}
 _ROLES = {
@@ -232,11 +236,15 @@ class _Reader:
         assert end is not None
         carried, value = block.args[-1], end.operands[0]
         combine = ""
-        if self.folded:
+        if self.folded or self.generic.library_call == MATMUL:
             combine, value, ops = self._fold(ops, value, carried)
         elif list(carried.uses):
             raise not_staged(self.generic, "without a fold it starts from nothing")
-        if combine == "sum" and self._is_product(ops, value):
+        if self.generic.library_call == MATMUL:
+            if combine != "sum" or not self._is_product(ops, value):
+                raise not_staged(
+                    self.generic, "a matmul adds up products of its inputs"
+                )
             return _Body((), combine, True)
         steps = self._steps(ops, value)
         starts: dict[int, tuple[Operation, SSAValue | None]] = {}
@@ -261,6 +269,8 @@ class _Reader:
         term = rhs if lhs is carried else lhs
         ops = ops[:-1]
         widening = term.owner
+        if self.generic.library_call == MATMUL:
+            return combine, term, ops
         if isinstance(widening, Operation) and is_widening(widening):
             if ops and ops[-1] is widening:
                 return combine, widening.operands[0], ops[:-1]

@@ -18,7 +18,7 @@ Staged form, which `convert-ktdp-to-dev` reads back one to one:
 - a transfer is a load from one space and a store to the other, a shuffle a load and a
   store in the scratchpad, a gather a load through an indirect tile;
 - a compute is loads from scratchpad views, one linalg.generic over the record's axes,
-  and one store. Where an operand's stick coordinate is not a single axis, the access
+  and one store; `library_call = "matmul"` is the matrix array's. Where an operand's stick coordinate is not a single axis, the access
   tile is an indirect one without indices, so that indexing maps only pick axes;
 - a fold or matmul starts from a tensor.splat of its identity. If it runs over several
   trips, an scf.if on all of their loops being at trip zero chooses between that and a
@@ -56,6 +56,7 @@ from spyre_mlir.transforms._scalars import (
     index_ops,
 )
 from spyre_mlir.transforms._scalars import constant_op as scalar_constant
+from spyre_mlir.transforms._staged_compute import MATMUL
 
 _INDEX = IndexType()
 
@@ -234,6 +235,7 @@ class _Compute:
             ArrayAttr(maps),
             shared.iterators(tuple(a in self.folded for a in range(self.rank))),
             [initial.type],
+            library_call=MATMUL if self.is_matmul else None,
         )
         value = writer.add(op).results[0]
         if self.carried != s.write.dtype:

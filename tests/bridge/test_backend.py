@@ -26,7 +26,6 @@ def test_empty_tensors_stay_on_the_host():
             "addmm": torch.addmm(torch.ones(4), b, torch.ones(0, 4)),
             "pad": torch.nn.functional.pad(e, (0, 0, 1, 2), value=3),
             "view": e.view(5, 0),
-            "var": e.var(),
             "arange": torch.arange(0),
             "index": x[torch.zeros(0, dtype=torch.int64)],
             "norm": torch.nn.functional.layer_norm(e, (5,)),
@@ -34,6 +33,21 @@ def test_empty_tensors_stay_on_the_host():
         }
 
     check(run, values((4, 5), torch.float32), torch.zeros(0, 5))
+
+
+@pytest.mark.filterwarnings("ignore:var")
+def test_variance_of_nothing():
+    check(lambda e: (e.var(), e.std(0), torch.var_mean(e, 0)), torch.zeros(0, 5))
+
+
+def test_batch_statistics_are_updated():
+    torch.manual_seed(0)
+    module = torch.nn.BatchNorm1d(8)
+    other = torch.nn.BatchNorm1d(8)
+    x = values((6, 8), torch.float32)
+    with torch.no_grad():
+        assert_same("result", compiled(other)(x), module(x))
+    assert_same("state", dict(other.state_dict()), dict(module.state_dict()))
 
 
 def test_strides_are_those_of_eager():

@@ -57,7 +57,9 @@ def places(value: SSAValue) -> Tensor:
     total = torch.zeros(tuple(shape), dtype=torch.int64)
     strides = layout.dim_strides(shape, eps)
     for dim, (size, stride) in enumerate(zip(shape, strides, strict=True)):
-        i = torch.arange(size).reshape([-1 if d == dim else 1 for d in range(len(shape))])
+        i = torch.arange(size).reshape(
+            [-1 if d == dim else 1 for d in range(len(shape))]
+        )
         total += i // eps * stride + i % eps if dim == layout.stick_dim else i * stride
     return total
 
@@ -107,9 +109,7 @@ def run_dev(module: ModuleOp, inputs: Sequence[Tensor]) -> list[Tensor]:
 
     memory = Memory()
     engine = Engine(memory.bytes)
-    programs = {
-        p.sym_name.data: p for p in module.ops if isinstance(p, dev.ProgramOp)
-    }
+    programs = {p.sym_name.data: p for p in module.ops if isinstance(p, dev.ProgramOp)}
 
     def launch(name: str, values: list[SSAValue], addresses: list[int]) -> None:
         engine.lx.fill_(0xFF)

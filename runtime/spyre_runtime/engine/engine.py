@@ -26,6 +26,7 @@ from .guard import plain_torch
 from .machine import Machine
 from .plan import Binder, Plan
 from .records import decode
+from .sanitize_dram import Bounds
 from .sanitizer import check
 from .scratch import Scratch
 from .site import Runs
@@ -36,6 +37,9 @@ CORES = 32
 SCRATCHPAD_BYTES = 2 << 20
 MOST_ACTIONS = 400_000
 """Bound actions kept over all plans: about a kilobyte each."""
+
+LaunchedCall = tuple[dev.ProgramOp, tuple[int, ...], tuple[Bounds, ...] | None]
+"""A program, the address of each of its symbols, and what each may touch."""
 
 
 class ChipLike(Protocol):
@@ -103,22 +107,32 @@ class Engine:
         The sanitizer also takes `bounds`: by symbol, address and bytes of the buffer
         that the program may touch through it.
         """
+        given = None if bounds is None else tuple(bounds)
+        self.run_row([(program, tuple(symbols), given)])
+
+    def run_row(self, calls: Sequence[LaunchedCall]) -> None:
+        """Runs programs one after the other; an error says which call it was."""
         with plain_torch():
-            actions = self._actions(program, tuple(symbols))
-            if self.sanitize:
-                self._check(program, tuple(symbols), bounds)
-            for action in actions:
-                action()
+            for number, (program, symbols, bounds) in enumerate(calls):
+                try:
+                    actions = self._actions(program, symbols)
+                    if self.sanitize:
+                        self._check(program, symbols, bounds)
+                    for action in actions:
+                        action()
+                except CardError as error:
+                    error.call = number
+                    raise
 
     def _check(
         self,
         program: dev.ProgramOp,
         symbols: tuple[int, ...],
-        bounds: Sequence[tuple[int, int]] | None,
+        bounds: tuple[Bounds, ...] | None,
     ) -> None:
         """Once for a call and its bounds; scratchpads become NaN every time."""
         self.machine.lx.fill_(0xFF)
-        key = symbols, None if bounds is None else tuple(bounds)
+        key = symbols, bounds
         bound = self._bound[program]
         if key not in bound.checked:
             check(bound.plan.program, self.machine.lx_bytes, symbols, bounds)
