@@ -17,6 +17,7 @@ from xdsl.ir import Block, SSAValue
 
 from spyre_mlir.algebra.access import ITEMSIZE, Access, Axis, Step
 from spyre_mlir.algebra.layout import STICK_BYTES, SYNTHETIC, ceil_div
+from spyre_mlir.algebra.linear import Linear
 from spyre_mlir.analysis.space import IterRange, Operand, iteration_space, operands_of
 from spyre_mlir.analysis.tilebox import (
     TileBox,
@@ -466,12 +467,12 @@ def result_box(op: spyre.ReindexOp, operands: Sequence[Operand]) -> Operand:
         coefficients[own] = 1
         if split is not None:
             coefficients[split] = step
-        maps.append(spyre.Linear(tuple(coefficients)))
+        maps.append(Linear(tuple(coefficients)))
     return Operand(op.result, tuple(maps), tuple(sizes), True)
 
 
 def _leading(
-    exprs: Sequence[spyre.Linear], op: spyre.ReindexOp, rank: int
+    exprs: Sequence[Linear], op: spyre.ReindexOp, rank: int
 ) -> int | None:
     """The shared iterator that is cut and steps along this dimension, or None."""
     cut = set(cut_iterators(op))
