@@ -15,5 +15,6 @@ class PassError(PassFailedException):
     def __init__(self, message: str, location: LocationAttr):
         self.message = message
         self.location = location
+        self.location = location
         where = format_location(location)
         super().__init__(message + (f"\nnote: from {where}" if where else ""))

@@ -191,3 +191,15 @@ func.func @whole() -> tensor<4xf16> {
   %0 = spyre.full 0.0 : f16 -> tensor<4xf16>
   func.return %0 : tensor<4xf16>
 }
+
+// -----
+
+// Negative: a function that is no kernel stays.
+
+// CHECK-LABEL: func.func @no_kernel
+// CHECK-NEXT:    spyre.reduce
+// DEV-LABEL:   func.func @no_kernel
+func.func @no_kernel(%x: tensor<4x100xf16>) -> tensor<4x1xf16> {
+  %0 = spyre.reduce "sum" %x {dims = array<i64: 1>} : tensor<4x100xf16> -> tensor<4x1xf16>
+  func.return %0 : tensor<4x1xf16>
+}
