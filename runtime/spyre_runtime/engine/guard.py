@@ -9,18 +9,25 @@ that bits repeat.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
+_inside = threading.local()
+
 
 @contextmanager
 def plain_torch() -> Iterator[None]:
+    if getattr(_inside, "now", False):  # nobody switches anything on in between
+        yield
+        return
     threads = torch.get_num_threads()
     if threads != 1:
         torch.set_num_threads(1)
+    _inside.now = True
     try:
         with (
             _disable_current_modes(),
@@ -31,5 +38,6 @@ def plain_torch() -> Iterator[None]:
         ):
             yield
     finally:
+        _inside.now = False
         if threads != 1:
             torch.set_num_threads(threads)
