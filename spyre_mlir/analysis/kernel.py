@@ -438,7 +438,10 @@ def is_stick_copy(
         return False
     if not any(source.stick):
         return target.stick_dim == SYNTHETIC
-    axis = axes[source.stick.index(1)]
+    along = source.stick.index(1)
+    if source.strides[along] or walk.strides[along]:
+        return False
+    axis = axes[along]
     ends = axis.size % source.eps == 0 or target.shape[target.stick_dim] == axis.size
     aligned = source.base % STICK_BYTES == 0 and walk.base % STICK_BYTES == 0
     return ends and aligned and axis.halo == 0
