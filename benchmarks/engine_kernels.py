@@ -23,10 +23,10 @@ from statistics import median
 
 import numpy as np
 import torch
-from spyre_runtime.engine import Engine
 
 from spyre_mlir.algebra.access import Axis, Step
 from spyre_mlir.dialects import dev
+from spyre_runtime.engine import Engine
 from tests.engine.builders import access, buffer, chain, synced, tile
 
 MEBI = 1 << 20

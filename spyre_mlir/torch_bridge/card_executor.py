@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from spyre_mlir.config import Options
+from spyre_mlir.pipelines import phase, run_pipeline
 from spyre_runtime.card import Card, card
 from spyre_runtime.engine.guard import plain_torch
 from spyre_runtime.loader import Executable as Loaded
@@ -33,7 +34,8 @@ class CardExecutor:
 
     def compile(self, code: SegmentCode) -> CardSegment:
         data = compile_segment(code.module, self.options)
-        loaded = load(self.card, data, timed=self.options.timing)
+        with phase("load"):
+            loaded = load(self.card, data, timed=self.options.timing)
         self.loaded.append(loaded)
         return CardSegment(loaded, code, self.options, self.traffic)
 
@@ -45,12 +47,12 @@ def compile_segment(module: ModuleOp, options: Options) -> bytes:
 
     from spyre_mlir.binary.writer import write
     from spyre_mlir.compiler import encode
-    from spyre_mlir.pipelines import run_pipeline
     from spyre_mlir.transforms._functions import CHIP
 
     module.attributes[CHIP] = StringAttr(options.chip)
     run_pipeline(module, Context(), verify="each" if options.verify else "off")
-    return write(encode(module, numerics=options.numerics))
+    with phase("encode"):
+        return write(encode(module, numerics=options.numerics))
 
 
 class CardSegment:
