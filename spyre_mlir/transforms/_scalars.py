@@ -14,7 +14,6 @@ from functools import cache
 
 from xdsl.dialects import arith, linalg, math
 from xdsl.dialects.builtin import (
-    Attribute,
     FloatAttr,
     IndexType,
     IntegerAttr,
@@ -22,7 +21,7 @@ from xdsl.dialects.builtin import (
     i1,
     i64,
 )
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from spyre_mlir.algebra.access import Step
 from spyre_mlir.dialects import spyreop
@@ -284,5 +283,6 @@ def identity_number(combine: str, dtype: str) -> float | int:
         return float("-inf" if combine == "max" else "inf")
     type_ = ELEMENT_TYPES[dtype]
     assert isinstance(type_, IntegerType)
-    limit = 1 << (type_.width.data - 1)
+    width: int = type_.width.data
+    limit = 2 ** (width - 1)
     return -limit if combine == "max" else limit - 1
