@@ -17,13 +17,12 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IndexType,
     IntegerAttr,
-    IntegerType,
     i1,
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from spyre_mlir.algebra.access import Step
+from spyre_mlir.algebra.access import ITEMSIZE, Step
 from spyre_mlir.dialects import spyreop
 from spyre_mlir.dialects.spyre import (
     ELEMENT_TYPES,
@@ -281,8 +280,5 @@ def identity_number(combine: str, dtype: str) -> float | int:
         return -0.0 if is_float(dtype) else 0
     if is_float(dtype):
         return float("-inf" if combine == "max" else "inf")
-    type_ = ELEMENT_TYPES[dtype]
-    assert isinstance(type_, IntegerType)
-    width: int = type_.width.data
-    limit = 2 ** (width - 1)
+    limit = 1 << (8 * ITEMSIZE[dtype] - 1)
     return -limit if combine == "max" else limit - 1
