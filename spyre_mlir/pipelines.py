@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
+
+log = logging.getLogger(__name__)
 
 # Repeats are outlined first: what follows then costs by distinct functions.
 _REWRITE = (
@@ -79,7 +83,9 @@ def run_pipeline(
     called with each pass's name and the module that it left.
     """
     for pass_ in load_passes(pipeline):
+        begin = time.perf_counter()
         pass_.apply(ctx, module)
+        log.debug("%s: %.0f ms", pass_.name, 1e3 * (time.perf_counter() - begin))
         if verify == "each":
             module.verify()
         if after is not None:

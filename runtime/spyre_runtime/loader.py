@@ -14,18 +14,17 @@ from functools import cached_property
 
 import torch
 
-from spyre_mlir.binary.image import Buffer, Call, Image, ImageError
+from spyre_mlir.binary.image import Buffer, Image, ImageError
 from spyre_mlir.binary.reader import read
-from spyre_mlir.dialects.dev import ProgramOp
 from spyre_mlir.dialects import dev
 
 from .card import Card
 from .clock import ImageTiming, time_image
-from .engine import GatherIndexError
+from .engine import GatherIndexError, LaunchedCall
 from .memory import Block
 
-Row = list[tuple[dev.ProgramOp, tuple[int, ...]]]
-"""Programs with the addresses of their symbols, in order."""
+Row = list[LaunchedCall]
+"""Programs with the addresses of their symbols and the buffers there, in order."""
 
 KEPT_ROWS = 16
 """Rows kept per image, by the addresses that they were made for."""
@@ -133,6 +132,10 @@ class Executable:
                 (
                     self.image.programs[call.program],
                     tuple(base[buffer] + offset for buffer, offset in call.symbols),
+                    tuple(
+                        (base[buffer], self.image.buffers[buffer].bytes)
+                        for buffer, _ in call.symbols
+                    ),
                 )
                 for call in self.image.calls
             ]

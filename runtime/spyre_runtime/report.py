@@ -10,17 +10,21 @@ keeps busy longest is what it is bound by.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from io import StringIO
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
+from xdsl.dialects.builtin import LocationAttr
 
 from spyre_mlir.binary.disassemble import show_location
 from spyre_mlir.target.chip import PICOSECONDS_PER_SECOND, Chip
 
 from .clock.timing import DRAM_CHANNEL, ImageTiming, RecordTime, Timing
+
+Naming = Callable[[LocationAttr], str]
 
 WAITING = 0.5
 """Below this part of its time on any one unit, an operation is bound by waiting."""
@@ -121,8 +125,8 @@ class Report:
         """Tables of operations and units, as `rich` sets them."""
         console = Console(width=width, file=StringIO())
         with console.capture() as capture:
-            console.print(_operation_table(self))
-            console.print(_unit_table(self))
+            console.print(operation_table(self))
+            console.print(unit_table(self))
         lines = [
             capture.get().rstrip(),
             f"device {show_time(self.total_ps)} in {self.calls} calls of "
@@ -139,10 +143,16 @@ def report_image(timing: ImageTiming, chip: Chip) -> Report:
     return report_images([timing], chip)
 
 
-def report_images(timings: Sequence[ImageTiming], chip: Chip) -> Report:
-    """The report of compiled graphs that run one after the other."""
+def report_images(
+    timings: Sequence[ImageTiming], chip: Chip, naming: Naming = show_location
+) -> Report:
+    """
+    The report of compiled graphs that run one after the other. What has one name by
+    `naming` is one operation.
+    """
     calls = [(call, 1) for timing in timings for call in timing.calls]
-    return _report(calls, chip, sum(t.host_launch_ps for t in timings))
+    host_launch_ps = sum(t.host_launch_ps for t in timings)
+    return _report(calls, chip, host_launch_ps, naming)
 
 
 def report_program(timing: Timing, chip: Chip) -> Report:
@@ -151,11 +161,14 @@ def report_program(timing: Timing, chip: Chip) -> Report:
 
 
 def _report(
-    timings: Sequence[tuple[Timing, int]], chip: Chip, host_launch_ps: int
+    timings: Sequence[tuple[Timing, int]],
+    chip: Chip,
+    host_launch_ps: int,
+    naming: Naming = show_location,
 ) -> Report:
     total = sum(times * timing.total_ps for timing, times in timings)
     peak = chip.pt_macs_per_cycle_per_core("f16") * chip.core_clock_hz * chip.cores
-    operations = _operations(timings)
+    operations = _operations(timings, naming)
     for operation in operations:
         operation.finish(total, peak)
     macs = sum(operation.macs for operation in operations)
@@ -177,11 +190,13 @@ def _report(
     )
 
 
-def _operations(timings: Iterable[tuple[Timing, int]]) -> list[OperationReport]:
+def _operations(
+    timings: Iterable[tuple[Timing, int]], naming: Naming
+) -> list[OperationReport]:
     found: dict[str, OperationReport] = {}
     for timing, times in timings:
         for record in timing.records:
-            name = show_location(record.location) or f"({timing.program})"
+            name = naming(record.location) or f"({timing.program})"
             if name not in found:
                 found[name] = OperationReport(name)
             found[name].add(record, times)
@@ -210,12 +225,14 @@ def _units(timings: Iterable[tuple[Timing, int]]) -> dict[str, dict[str, int]]:
 # text -----------------------------------------------------------------------
 
 
-def _operation_table(report: Report) -> Table:
-    table = Table(title="operations")
+def operation_table(report: Report, most: int = 0) -> Table:
+    """The operations, or the `most` longest ones and a line for the others."""
+    table = Table(title="operations", box=box.SIMPLE_HEAD, padding=(0, 1))
     table.add_column("operation", overflow="fold")
     for name in ("time", "share", "bound by", "DRAM", "GB/s", "PT", "busiest units"):
         table.add_column(name, justify="right", no_wrap=True)
-    for row in report.operations:
+    rows = report.operations[:most] if most else report.operations
+    for row in rows:
         moved = row.dram_read_bytes + row.dram_write_bytes
         busy = sorted(row.busy_ps.items(), key=lambda item: -item[1])[:2]
         table.add_row(
@@ -228,11 +245,18 @@ def _operation_table(report: Report) -> Table:
             f"{row.pt_utilisation:.1%}" if row.macs else "",
             ", ".join(f"{unit} {show_time(time)}" for unit, time in busy),
         )
+    others = report.operations[len(rows) :]
+    if others:
+        time = sum(row.time_ps for row in others)
+        table.add_row(
+            f"{len(others)} others", show_time(time), f"{time / report.total_ps:.1%}"
+        )
     return table
 
 
-def _unit_table(report: Report) -> Table:
-    table = Table(title="units")
+def unit_table(report: Report) -> Table:
+    """How much of the time each unit is busy, idle and stalled by what."""
+    table = Table(title="units", box=box.SIMPLE_HEAD, padding=(0, 1))
     for name in ("unit", "busy", "idle", "stalled"):
         table.add_column(name, justify="left" if name == "unit" else "right")
     for unit, sums in report.units.items():

@@ -17,6 +17,7 @@ from xdsl.ir import Block, SSAValue
 
 from spyre_mlir.algebra.access import ITEMSIZE, Access, Axis, Step
 from spyre_mlir.algebra.layout import STICK_BYTES, SYNTHETIC, ceil_div
+from spyre_mlir.algebra.linear import Linear
 from spyre_mlir.analysis.space import IterRange, Operand, iteration_space, operands_of
 from spyre_mlir.analysis.tilebox import (
     TileBox,
@@ -437,7 +438,10 @@ def is_stick_copy(
         return False
     if not any(source.stick):
         return target.stick_dim == SYNTHETIC
-    axis = axes[source.stick.index(1)]
+    along = source.stick.index(1)
+    if source.strides[along] or walk.strides[along]:
+        return False
+    axis = axes[along]
     ends = axis.size % source.eps == 0 or target.shape[target.stick_dim] == axis.size
     aligned = source.base % STICK_BYTES == 0 and walk.base % STICK_BYTES == 0
     return ends and aligned and axis.halo == 0
@@ -466,12 +470,12 @@ def result_box(op: spyre.ReindexOp, operands: Sequence[Operand]) -> Operand:
         coefficients[own] = 1
         if split is not None:
             coefficients[split] = step
-        maps.append(spyre.Linear(tuple(coefficients)))
+        maps.append(Linear(tuple(coefficients)))
     return Operand(op.result, tuple(maps), tuple(sizes), True)
 
 
 def _leading(
-    exprs: Sequence[spyre.Linear], op: spyre.ReindexOp, rank: int
+    exprs: Sequence[Linear], op: spyre.ReindexOp, rank: int
 ) -> int | None:
     """The shared iterator that is cut and steps along this dimension, or None."""
     cut = set(cut_iterators(op))

@@ -17,7 +17,6 @@ from spyre_mlir.algebra.layout import SYNTHETIC, DeviceLayout, ceil_div
 from spyre_mlir.algebra.linear import Linear
 from spyre_mlir.dialects import spyre
 
-
 CUT_ELEMENTS = 64
 """
 Cuts of a stick dimension fall on multiples of this, a stick of the smallest elements

@@ -30,13 +30,13 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from spyre_mlir.dialects.dev import Dev
-from spyre_mlir.dialects.irdl_export import (
+from spyre_mlir.dialects.spyre import Spyre
+from spyre_mlir.tools.irdl_export import (
     export_dialects,
     exported_kinds,
     exported_traits,
     segments,
 )
-from spyre_mlir.dialects.spyre import Spyre
 
 DIALECTS = (Spyre, Dev)
 SEPARATOR = re.compile(r"^// -----[ \t]*$", re.MULTILINE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc
 from xdsl.ir import Attribute, Operation
@@ -86,13 +87,13 @@ def _parts(location: Attribute) -> list[Attribute]:
     if isinstance(location, CallSiteLoc):
         return [location.callee, location.caller]
     if isinstance(location, FusedLoc) and isinstance(location.locations, ArrayAttr):
-        return list(location.locations)
+        return list(cast(ArrayAttr[Attribute], location.locations))
     return []
 
 
 def _origins(location: Attribute, place: FileLineColLoc | None) -> list[str]:
     """Notes for the lines behind the first, and for lines of Python with their text."""
-    notes = []
+    notes: list[str] = []
     for line in source_lines(location):
         text = _quoted(line.file, line.line) if line.file.endswith(".py") else ""
         first = place is not None and (line.file, line.line) == (

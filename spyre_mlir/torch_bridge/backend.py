@@ -19,6 +19,7 @@ from spyre_mlir.config import Options
 from spyre_mlir.diagnostics import OptionError
 
 from .keys import Key, current_card, program_key, static_inputs
+from .partition import is_mutation
 from .program import Program
 
 Compiled = Callable[[list[Any]], tuple[Any, ...]]
@@ -88,6 +89,7 @@ class CompiledGraph:
         self.gm = gm
         self.options = options
         self.static = frozenset(static)
+        self.mutates = any(is_mutation(node) for node in gm.graph.nodes)
         self.programs: dict[Key, Program] = {}
         if not any(_is_symbolic(x) for x in inputs):
             self._program(inputs)
@@ -97,13 +99,13 @@ class CompiledGraph:
 
         with torch._C._DisableTorchDispatch(), unset_fake_temporarily():
             card = current_card()
-            key = (card, program_key(arguments, self.static))
+            key = (card, program_key(arguments, self.static, self.mutates))
             program = Program(self.gm, arguments, self.options, self.static, card)
         self.programs[key] = program
         return program
 
     def __call__(self, arguments: list[Any]) -> tuple[Any, ...]:
-        key = (current_card(), program_key(arguments, self.static))
+        key = (current_card(), program_key(arguments, self.static, self.mutates))
         program = self.programs.get(key)
         if program is None:
             program = self._program(arguments)

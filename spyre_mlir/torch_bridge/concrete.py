@@ -156,5 +156,5 @@ def module_path(node: fx.Node) -> str:
     if not stack:
         return ""
     path = list(stack.values())[-1][0]
-    path = path.replace("L['self']", "").removeprefix(".")
-    return path.replace("_modules['", "").replace("']", "")
+    _, _, path = path.partition("']")  # L['self'], or what else holds the module
+    return path.removeprefix(".").replace("_modules['", "").replace("']", "")

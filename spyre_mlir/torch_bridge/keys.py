@@ -20,10 +20,13 @@ from spyre_mlir.algebra.layout import DeviceLayout
 Key = tuple[Any, ...]
 
 
-def program_key(arguments: Sequence[Any], static: Collection[int] = ()) -> Key:
+def program_key(
+    arguments: Sequence[Any], static: Collection[int] = (), mutates: bool = True
+) -> Key:
     """
-    Numbers, and each tensor's form, not its values. The layouts of static tensors are
-    the program's to choose, so that their own are no part of it.
+    Numbers, and each tensor's form, not its values; for a graph that mutates inputs
+    also which of them share a storage. The layouts of static tensors are the
+    program's to choose, so that their own are no part of it.
     """
     parts: list[Any] = []
     seen: dict[int, int] = {}
@@ -32,7 +35,7 @@ def program_key(arguments: Sequence[Any], static: Collection[int] = ()) -> Key:
             parts.append(value)
             continue
         shared = position
-        if type(value) is torch.Tensor or isinstance(value, torch.nn.Parameter):
+        if mutates and type(value) in (torch.Tensor, torch.nn.Parameter):
             address = value.untyped_storage().data_ptr()
             shared = seen.setdefault(address, position) if address else position
         device = value.device

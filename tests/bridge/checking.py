@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles a function for the oracle and compares it with eager PyTorch."""
+"""
+Compiles a function and compares it with eager PyTorch: on the oracle, or with
+`SPYRE_EXECUTOR=card` on the card.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -11,16 +15,20 @@ import torch
 
 from spyre_mlir.torch_bridge.backend import spyre_mlir
 
+EXECUTOR = os.environ.get("SPYRE_EXECUTOR", "oracle")
 CLOSE = {torch.float16: 2e-3, torch.bfloat16: 1.6e-2, torch.float32: 2e-5}
 
 
 def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """`torch.compile` with our backend; the host may not help unless asked."""
-    chosen = {"fallback": "error", "verify": True} | options
     torch._dynamo.reset()
-    return torch.compile(
-        function, backend=partial(spyre_mlir, options=chosen), fullgraph=True
-    )
+    strict = {"fallback": "error", "verify": True}
+    return torch.compile(function, backend=backend(**strict | options), fullgraph=True)
+
+
+def backend(**options: Any) -> Callable[..., Any]:
+    """Our backend with options, on the executor under test."""
+    return partial(spyre_mlir, options={"executor": EXECUTOR} | options)
 
 
 def values(shape: tuple[int, ...], dtype: torch.dtype, seed: int = 0) -> torch.Tensor:

@@ -2,7 +2,6 @@
 """The contract of a compiled call: outputs, mutations, keys, options, host segments."""
 
 import warnings
-from functools import partial
 
 import pytest
 import torch
@@ -10,7 +9,7 @@ import torch
 from spyre_mlir.torch_bridge.backend import spyre_mlir
 from spyre_mlir.torch_bridge.report import FallbackWarning, last_report
 
-from .checking import assert_same, check, compiled, values
+from .checking import EXECUTOR, assert_same, backend, check, compiled, values
 
 
 def test_empty_tensors_stay_on_the_host():
@@ -26,7 +25,6 @@ def test_empty_tensors_stay_on_the_host():
             "addmm": torch.addmm(torch.ones(4), b, torch.ones(0, 4)),
             "pad": torch.nn.functional.pad(e, (0, 0, 1, 2), value=3),
             "view": e.view(5, 0),
-            "var": e.var(),
             "arange": torch.arange(0),
             "index": x[torch.zeros(0, dtype=torch.int64)],
             "norm": torch.nn.functional.layer_norm(e, (5,)),
@@ -34,6 +32,21 @@ def test_empty_tensors_stay_on_the_host():
         }
 
     check(run, values((4, 5), torch.float32), torch.zeros(0, 5))
+
+
+@pytest.mark.filterwarnings("ignore:var")
+def test_variance_of_nothing():
+    check(lambda e: (e.var(), e.std(0), torch.var_mean(e, 0)), torch.zeros(0, 5))
+
+
+def test_batch_statistics_are_updated():
+    torch.manual_seed(0)
+    module = torch.nn.BatchNorm1d(8)
+    other = torch.nn.BatchNorm1d(8)
+    x = values((6, 8), torch.float32)
+    with torch.no_grad():
+        assert_same("result", compiled(other)(x), module(x))
+    assert_same("state", dict(other.state_dict()), dict(module.state_dict()))
 
 
 def test_strides_are_those_of_eager():
@@ -94,7 +107,8 @@ def test_symbolic_sizes_are_resolved_at_the_call():
 
     def counting(gm, inputs, **kwargs):
         compiles.append(gm)
-        return spyre_mlir(gm, inputs, options={"fallback": "error", "verify": True})
+        options = {"fallback": "error", "verify": True, "executor": EXECUTOR}
+        return spyre_mlir(gm, inputs, options=options)
 
     def run(x):
         half = x.shape[0] // 2
@@ -113,14 +127,10 @@ def test_floats_that_change():
         return x * scale + 1
 
     torch._dynamo.reset()
-    function = torch.compile(run, backend=_backend(fallback="error"))
+    function = torch.compile(run, backend=backend(fallback="error"))
     x = values((5,), torch.float32)
     for scale in (0.5, 0.25, 3.0):
         assert_same("scaled", function(x, scale), run(x, scale))
-
-
-def _backend(**options):
-    return partial(spyre_mlir, options=options)
 
 
 @pytest.mark.parametrize("rows", [1, 5])
@@ -139,7 +149,7 @@ def test_training_gives_the_gradients_of_eager(rows):
     x.grad = None
     module.zero_grad()
     torch._dynamo.reset()
-    function = torch.compile(module, backend=_backend(fallback="error", verify=True))
+    function = torch.compile(module, backend=backend(fallback="error", verify=True))
     (function(x) ** 2).sum().backward()
     assert_same("gradients", [x.grad, *(p.grad for p in module.parameters())], want)
 
@@ -153,7 +163,7 @@ def test_training_of_attention():
     for x in inputs:
         x.grad = None
     torch._dynamo.reset()
-    function = torch.compile(sdpa, backend=_backend(fallback="error", verify=True))
+    function = torch.compile(sdpa, backend=backend(fallback="error", verify=True))
     function(*inputs, is_causal=True).square().sum().backward()
     assert_same("gradients", [x.grad for x in inputs], want)
 
@@ -168,7 +178,7 @@ def _mixed(x):
 
 def test_one_warning_lists_the_host_operations():
     torch._dynamo.reset()
-    function = torch.compile(_mixed, backend=_backend())
+    function = torch.compile(_mixed, backend=backend())
     x = values((5, 3), torch.float32)
     with pytest.warns(FallbackWarning) as caught:
         got = function(x)
@@ -186,7 +196,7 @@ def test_one_warning_lists_the_host_operations():
 
 def test_silent_says_nothing():
     torch._dynamo.reset()
-    function = torch.compile(_mixed, backend=_backend(fallback="silent"))
+    function = torch.compile(_mixed, backend=backend(fallback="silent"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         function(values((5, 3), torch.float32))
@@ -199,7 +209,7 @@ def test_few_segments():
         return (a * 2 + b).relu(), x * 3
 
     torch._dynamo.reset()
-    function = torch.compile(run, backend=_backend(fallback="silent"))
+    function = torch.compile(run, backend=backend(fallback="silent"))
     x = values((5, 3), torch.float32)
     assert_same("run", function(x), run(x))
     report = last_report()
@@ -211,7 +221,7 @@ def test_views_between_host_operations_stay_there():
         return torch.cumsum(torch.cumsum(x, 0).t().reshape(-1, 5), 1)
 
     torch._dynamo.reset()
-    function = torch.compile(run, backend=_backend(fallback="silent"))
+    function = torch.compile(run, backend=backend(fallback="silent"))
     x = values((5, 3), torch.float32)
     assert_same("run", function(x), run(x))
     assert last_report().card_segments == 0
@@ -227,7 +237,7 @@ def test_random_operations_keep_their_order():
     torch.manual_seed(3)
     want = run(x)
     torch._dynamo.reset()
-    function = torch.compile(run, backend=_backend(fallback="silent"))
+    function = torch.compile(run, backend=backend(fallback="silent"))
     torch.manual_seed(3)
     assert_same("run", function(x), want)
 
@@ -264,7 +274,7 @@ def test_unknown_options_are_refused_with_the_known_ones():
     ):
         torch._dynamo.reset()
         with pytest.raises(Exception, match=text):
-            torch.compile(lambda x: x + 1, backend=_backend(**options))(torch.ones(3))
+            torch.compile(lambda x: x + 1, backend=backend(**options))(torch.ones(3))
 
 
 def test_environment_sets_options(monkeypatch):

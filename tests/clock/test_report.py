@@ -9,7 +9,13 @@ from spyre_mlir.binary.image import Call, Image
 from spyre_mlir.dialects import dev
 from spyre_mlir.target.chips import load_chip
 from spyre_runtime.clock import time_image, time_program
-from spyre_runtime.report import report_image, report_program, show_bytes, show_time
+from spyre_runtime.report import (
+    operation_table,
+    report_image,
+    report_program,
+    show_bytes,
+    show_time,
+)
 from spyre_runtime.trace import trace_program
 
 from .build import matmul, pipeline, program, round_chip, rows, vector
@@ -131,3 +137,11 @@ def test_times_and_sizes_are_shown_with_three_figures():
         "2.15 ms",
     ]
     assert show_bytes(81_920_000) == "81.9 MB"
+
+
+def test_a_short_table_has_one_line_for_the_other_operations():
+    chip = round_chip()
+    report = report_program(time_program(two_operations(), chip), chip)
+    assert operation_table(report).row_count == 2
+    short = operation_table(report, most=1)
+    assert list(short.columns[0].cells) == ["neg (model.py:4)", "1 others"]

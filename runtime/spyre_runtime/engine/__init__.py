@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The functional machine: what programs compute, on the card's own bytes."""
 
-from .engine import Engine
+from .engine import Engine, LaunchedCall
 from .errors import (
     AddressError,
     BalanceError,
@@ -18,5 +18,6 @@ __all__ = [
     "DeadlockError",
     "Engine",
     "GatherIndexError",
+    "LaunchedCall",
     "SanitizerError",
 ]

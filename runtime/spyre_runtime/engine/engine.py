@@ -10,6 +10,7 @@ The first run binds the program into a list of actions; later ones replay it.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -20,19 +21,26 @@ import torch
 from spyre_mlir.dialects import dev
 
 from .codec import Codec, Ieee
+from .dl16 import DlFloat
 from .errors import CardError
 from .guard import plain_torch
 from .machine import Machine
 from .plan import Binder, Plan
 from .records import decode
+from .sanitize_dram import Bounds
 from .sanitizer import check
 from .scratch import Scratch
 from .site import Runs
+
+log = logging.getLogger(__name__)
 
 CORES = 32
 SCRATCHPAD_BYTES = 2 << 20
 MOST_ACTIONS = 400_000
 """Bound actions kept over all plans: about a kilobyte each."""
+
+LaunchedCall = tuple[dev.ProgramOp, tuple[int, ...], tuple[Bounds, ...] | None]
+"""A program, the address of each of its symbols, and what each may touch."""
 
 
 class ChipLike(Protocol):
@@ -75,7 +83,7 @@ class Engine:
         lx_bytes = chip.scratchpad_bytes_per_core if chip else SCRATCHPAD_BYTES
         with plain_torch():
             scratch = Scratch()
-            codec = _codec(numerics)
+            codec = _codec(numerics, scratch)
             self.machine = Machine(memory, cores, lx_bytes, codec, scratch)
         if sanitize is None:
             sanitize = os.environ.get("SPYRE_SANITIZE", "0") == "1"
@@ -100,22 +108,32 @@ class Engine:
         The sanitizer also takes `bounds`: by symbol, address and bytes of the buffer
         that the program may touch through it.
         """
+        given = None if bounds is None else tuple(bounds)
+        self.run_row([(program, tuple(symbols), given)])
+
+    def run_row(self, calls: Sequence[LaunchedCall]) -> None:
+        """Runs programs one after the other; an error says which call it was."""
         with plain_torch():
-            actions = self._actions(program, tuple(symbols))
-            if self.sanitize:
-                self._check(program, tuple(symbols), bounds)
-            for action in actions:
-                action()
+            for number, (program, symbols, bounds) in enumerate(calls):
+                try:
+                    actions = self._actions(program, symbols)
+                    if self.sanitize:
+                        self._check(program, symbols, bounds)
+                    for action in actions:
+                        action()
+                except CardError as error:
+                    error.call = number
+                    raise
 
     def _check(
         self,
         program: dev.ProgramOp,
         symbols: tuple[int, ...],
-        bounds: Sequence[tuple[int, int]] | None,
+        bounds: tuple[Bounds, ...] | None,
     ) -> None:
         """Once for a call and its bounds; scratchpads become NaN every time."""
         self.machine.lx.fill_(0xFF)
-        key = symbols, None if bounds is None else tuple(bounds)
+        key = symbols, bounds
         bound = self._bound[program]
         if key not in bound.checked:
             check(bound.plan.program, self.machine.lx_bytes, symbols, bounds)
@@ -130,6 +148,7 @@ class Engine:
                     f"{program.symbols.value.data} symbols, not {len(symbols)}"
                 )
             bound = self._bound[program] = _Bound(self.binder.bind(decode(program)))
+            log.debug("bound %s", program.sym_name.data)
         self._bound.move_to_end(program)
         runs = bound.calls.get(symbols)
         if runs is None:
@@ -153,7 +172,9 @@ class Engine:
                 return
 
 
-def _codec(numerics: str) -> Codec:
+def _codec(numerics: str, scratch: Scratch) -> Codec:
     if numerics == "ieee":
         return Ieee()
-    raise CardError(f'numerics "{numerics}" is none of ieee')
+    if numerics == "dl16":
+        return DlFloat(scratch)
+    raise CardError(f'numerics "{numerics}" is neither ieee nor dl16')
