@@ -174,15 +174,10 @@ class _Body:
     def _last_use(self, known: list[Value], value: Value) -> int:
         """Number of the last step that reads a value; the result lives on."""
         steps = self.record.steps
-        total = len(self.site.record.reads) + len(steps)
-        if len(known) == total and known[-1] is value:
+        names = {k for k, v in enumerate(known) if v is value}
+        if len(self.site.record.reads) + len(steps) - 1 in names:
             return len(steps)
-        return max(
-            n
-            for n, step in enumerate(steps)
-            if any(o < len(known) and known[o] is value for o in step.operands)
-            or n == 0
-        )
+        return max(n for n, s in enumerate(steps) if names & set(s.operands))
 
     # ---------------------------------------------------------------- steps
 
