@@ -10,6 +10,7 @@ import torch
 
 from spyre_mlir.binary.image import HostValue
 from spyre_mlir.config import Options
+from spyre_mlir.pipelines import phase, run_pipeline
 from spyre_runtime.card import Card, card
 from spyre_runtime.engine.guard import plain_torch
 from spyre_runtime.loader import Executable as Loaded
@@ -35,7 +36,8 @@ class CardExecutor:
 
     def compile(self, code: SegmentCode) -> CardSegment:
         data = compile_segment(code.module, self.options)
-        loaded = load(self.card, data, timed=self.options.timing)
+        with phase("load"):
+            loaded = load(self.card, data, timed=self.options.timing)
         self.loaded.append(loaded)
         mode = self.options.cpu_weights
         return CardSegment(loaded, code.inputs, code.outputs, mode, self.traffic)
@@ -48,12 +50,12 @@ def compile_segment(module: ModuleOp, options: Options) -> bytes:
 
     from spyre_mlir.binary.writer import write
     from spyre_mlir.compiler import encode
-    from spyre_mlir.pipelines import run_pipeline
     from spyre_mlir.transforms._functions import CHIP
 
     module.attributes[CHIP] = StringAttr(options.chip)
     run_pipeline(module, Context(), verify="each" if options.verify else "off")
-    return write(encode(module, numerics=options.numerics))
+    with phase("encode"):
+        return write(encode(module, numerics=options.numerics))
 
 
 class CardSegment:

@@ -22,6 +22,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 from spyre_mlir.config import Options
 from spyre_mlir.diagnostics import Unsupported, location_names
+from spyre_mlir.pipelines import phase
 from spyre_mlir.transforms._errors import PassError
 
 from .aten_table import key
@@ -174,8 +175,9 @@ class Program:
             if self.graph.is_tensor(node)
             and (node in kept or any(user not in inside for user in node.users))
         ]
-        imported = SegmentImporter(self.graph, inputs).run(part.nodes, outputs)
-        code = self._code(imported)
+        with phase("import"):
+            imported = SegmentImporter(self.graph, inputs).run(part.nodes, outputs)
+            code = self._code(imported)
         self._dump(imported)
         if self.options.verify:
             imported.module.verify()

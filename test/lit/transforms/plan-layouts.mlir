@@ -1,14 +1,49 @@
 // RUN: spyre-opt %s -p spyre-plan-layouts --split-input-file | filecheck %s
 // RUN: spyre-opt %s -p spyre-plan-layouts,spyre-plan-layouts --split-input-file | filecheck %s
 
-// Arguments have the default layout, whatever their users want; a reduction leaves one
-// element per stick of the folded dimension.
+// Arguments and results get the default layout: the last dimension in sticks.
 
 // CHECK-LABEL: @default
+// CHECK-SAME:    (%{{.*}}: tensor<64x128xf16, #spyre.layout<array<i64: 1, 0, 1>>>) -> tensor<64x128xf16, #spyre.layout<array<i64: 1, 0, 1>>>
+// CHECK:         spyre.map {{.*}} : (tensor<64x128xf16, #spyre.layout<array<i64: 1, 0, 1>>>) -> tensor<64x128xf16, #spyre.layout<array<i64: 1, 0, 1>>>
+func.func @default(%x: tensor<64x128xf16>) -> tensor<64x128xf16> {
+  %0 = spyre.map %x {maps = [affine_map<(i, j) -> (i, j)>]} : (tensor<64x128xf16>) -> tensor<64x128xf16> {
+  ^bb0(%a: f16):
+    %b = spyre.fn "exp"(%a) : (f16) -> f16
+    spyre.yield %b : f16
+  }
+  func.return %0 : tensor<64x128xf16>
+}
+
+// -----
+
+// Negative: a layout that is there stays.
+
+// CHECK-LABEL: @given
+// CHECK:         spyre.map {{.*}} : (tensor<64x128xf16, #spyre.layout<array<i64: 0, 1, 0>>>) -> tensor<64x128xf16, #spyre.layout<array<i64: 0, 1, 0>>>
+func.func @given(%x: tensor<64x128xf16, #spyre.layout<array<i64: 0, 1, 0>>>) -> tensor<64x128xf16> {
+  %0 = spyre.map %x {maps = [affine_map<(i, j) -> (i, j)>]} : (tensor<64x128xf16, #spyre.layout<array<i64: 0, 1, 0>>>) -> tensor<64x128xf16, #spyre.layout<array<i64: 0, 1, 0>>> {
+  ^bb0(%a: f16):
+    %b = spyre.fn "exp"(%a) : (f16) -> f16
+    spyre.yield %b : f16
+  }
+  %1 = spyre.map %0 {maps = [affine_map<(i, j) -> (i, j)>]} : (tensor<64x128xf16, #spyre.layout<array<i64: 0, 1, 0>>>) -> tensor<64x128xf16> {
+  ^bb0(%a: f16):
+    %b = spyre.fn "tanh"(%a) : (f16) -> f16
+    spyre.yield %b : f16
+  }
+  func.return %1 : tensor<64x128xf16>
+}
+
+// -----
+
+// A reduction leaves one element per stick of the folded dimension.
+
+// CHECK-LABEL: @reduction
 // CHECK-SAME:    (%{{.*}}: tensor<4x100xf16, #spyre.layout<array<i64: 1, 0, 1>>>)
 // CHECK:         spyre.reduce
 // CHECK-SAME:    -> tensor<4x1xf32, #spyre.layout<array<i64: 1, 0, 1>>>
-func.func @default(%x: tensor<4x100xf16>) -> tensor<4x1xf32> {
+func.func @reduction(%x: tensor<4x100xf16>) -> tensor<4x1xf32> {
   %0 = spyre.reduce "sum" %x {dims = array<i64: 1>} : tensor<4x100xf16> -> tensor<4x1xf32>
   func.return %0 : tensor<4x1xf32>
 }
