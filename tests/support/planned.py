@@ -20,7 +20,7 @@ from xdsl.transforms import get_all_passes
 
 from spyre_mlir.algebra.access import ITEMSIZE
 from spyre_mlir.algebra.layout import STICK_BYTES, elements_per_stick
-from spyre_mlir.analysis.kernel import bytes_of
+from spyre_mlir.analysis.space import bytes_of
 from spyre_mlir.dialects import dev, spyre
 from spyre_mlir.interpreters.ktdp import run_kernel
 from spyre_mlir.interpreters.spyre import torch_dtype
