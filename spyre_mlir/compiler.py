@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ArrayAttr, LocationAttr, NameLoc, UnknownLoc
 from xdsl.ir import SSAValue
 
 from spyre_mlir.algebra.layout import row_major
-from spyre_mlir.analysis.kernel import bytes_of
+from spyre_mlir.analysis.op_axes import bytes_of
 from spyre_mlir.analysis.placement import Life, first_fit
 from spyre_mlir.binary.image import Buffer, Call, HostValue, Image
 from spyre_mlir.dialects import dev, spyre

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Callable
 from types import ModuleType, TracebackType
 from typing import Any, cast
 
@@ -72,8 +73,21 @@ class _Runtime:
             _used = True
             os.register_at_fork(after_in_child=_after_fork)
         found = getattr(device, name)
+        _hide_from_dynamo(found)
         setattr(self, name, found)
         return found
+
+
+def _hide_from_dynamo(function: Callable[..., Any]) -> None:
+    """
+    Kernels are called below user code that Dynamo may be compiling frame by frame; it
+    must not take them, or what they call, for a part of that.
+    """
+    frames = torch._C._dynamo.eval_frame
+    skip = frames._FrameAction.SKIP
+    frames.set_code_exec_strategy(
+        function.__code__, frames._FrameExecStrategy(skip, skip)
+    )
 
 
 def _after_fork() -> None:

@@ -105,7 +105,7 @@ class DeviceLayout:
 
     def device_sizes(self, shape: Sequence[int], eps: int) -> tuple[int, ...]:
         """Extent of each device dimension of a host `shape`, `eps` elements a stick."""
-        sizes = []
+        sizes: list[int] = []
         for dim in self.dims[:-1]:
             if dim == SYNTHETIC:
                 sizes.append(1)
@@ -159,7 +159,7 @@ class DeviceLayout:
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
     """Strides of a dense row-major array, in elements."""
-    strides = []
+    strides: list[int] = []
     step = 1
     for size in reversed(shape):
         strides.append(step)

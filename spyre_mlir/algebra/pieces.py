@@ -196,7 +196,9 @@ def compose(outer: Piece, inner: Sequence[Piece]) -> Composed | None:
     box = box_of(outer.source, outer.sizes)
     if box is None:
         return None
-    pieces, origins, written = [], [], 0
+    pieces: list[Piece] = []
+    origins: list[int] = []
+    written = 0
     for origin, piece in enumerate(inner):
         if box.misses(piece.target, piece.sizes):
             continue
@@ -246,7 +248,7 @@ def shared_first(
         for d, size in enumerate(shape)
         if all(_runs_along(p, d, size) for p in pieces)
     ]
-    ordered = []
+    ordered: list[Piece] = []
     for piece in pieces:
         front = [k for d in dims if (k := piece.target[d].single) is not None]
         rest = [k for k in range(len(piece.sizes)) if k not in front]

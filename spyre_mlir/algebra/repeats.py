@@ -43,7 +43,7 @@ def periods(tokens: Sequence[int]) -> list[int]:
 
 def runs(tokens: Sequence[int], period: int) -> list[Run]:
     """Maximal ranges of at least two periods that repeat with this period."""
-    found = []
+    found: list[Run] = []
     start = 0
     for position in range(len(tokens) - period + 1):
         inside = position + period < len(tokens)
@@ -58,7 +58,7 @@ def runs(tokens: Sequence[int], period: int) -> list[Run]:
 def occurrences(tokens: Sequence[int], start: int, period: int) -> list[int]:
     """Where tokens[start:start + period] stands, without overlaps, in order."""
     wanted = tuple(tokens[start : start + period])
-    found = []
+    found: list[int] = []
     position = 0
     while position + period <= len(tokens):
         same = tokens[position] == wanted[0] and (

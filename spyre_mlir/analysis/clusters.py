@@ -178,7 +178,7 @@ def _is_tall(matmul: spyre.MatmulOp) -> bool:
     roles = [matmul.role(k) for k in range(len(sizes))]
     rows = prod(n for n, r in zip(sizes, roles, strict=True) if r in "bm")
     others = [n for n, r in zip(sizes, roles, strict=True) if r in "nk"]
-    return min(others) * 8 <= rows
+    return min(others, default=1) * 8 <= rows
 
 
 def _has_weight(matmul: spyre.MatmulOp) -> bool:

@@ -17,7 +17,7 @@ from math import prod
 from spyre_mlir.algebra.access import ITEMSIZE, Axis
 from spyre_mlir.algebra.layout import STICK_BYTES, ceil_div, elements_per_stick
 from spyre_mlir.analysis.clusters import Cluster, Member
-from spyre_mlir.analysis.kernel import bytes_of
+from spyre_mlir.analysis.op_axes import bytes_of
 from spyre_mlir.analysis.space import IterRange, operands_of
 from spyre_mlir.analysis.tilebox import tile_box
 from spyre_mlir.dialects import spyre

@@ -51,7 +51,7 @@ class Expected:
 
 def expectations(text: str) -> list[Expected]:
     """What the comments of a file expect."""
-    found = []
+    found: list[Expected] = []
     for number, line in enumerate(text.split("\n"), start=1):
         match = _COMMENT.search(line)
         if match is None:
@@ -74,7 +74,7 @@ def mismatches(
 ) -> list[str]:
     """Complaints about what was expected but not reported, and the other way round."""
     open_ = list(expected)
-    complaints = []
+    complaints: list[str] = []
     for diagnosed in found:
         match = next((e for e in open_ if e.matches(diagnosed)), None)
         if match is not None:

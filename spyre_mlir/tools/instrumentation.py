@@ -7,7 +7,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import StringIO
@@ -115,13 +115,13 @@ class Watch:
             self._dump("after failed", name, self.print_ir(module))
 
     @contextmanager
-    def timed(self, name: str) -> Iterator[None]:
+    def timed(self, name: str) -> Generator[None]:
         start = time.perf_counter()
         yield
         self.seconds.append((name, time.perf_counter() - start, 0.0))
 
     @contextmanager
-    def timed_verifier(self) -> Iterator[None]:
+    def timed_verifier(self) -> Generator[None]:
         start = time.perf_counter()
         yield
         name, own, _ = self.seconds[-1]

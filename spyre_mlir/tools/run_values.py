@@ -80,7 +80,7 @@ def arguments_of(
         )
     generator = torch.Generator().manual_seed(seed or 0)
     limits = limits or [DEFAULT_LIMIT] * len(types)
-    values = []
+    values: list[torch.Tensor] = []
     for number, (type_, limit) in enumerate(zip(types, limits, strict=True)):
         if number < len(given):
             name = given[number]

@@ -126,7 +126,8 @@ class SpyreOptMain(xDSLOptMain):
 
     # Running.
 
-    def run(self) -> int:
+    def run_all(self) -> int:
+        """Runs the tool; returns the exit code."""
         if self.args.dump_pass_pipeline:
             names = ",".join(str(p) for p in self.pipeline.passes)
             sys.stderr.write(f"builtin.module({names})\n")
@@ -158,7 +159,7 @@ class SpyreOptMain(xDSLOptMain):
         """Parts of a split input, each padded so that its lines keep their number."""
         if not self.args.split_input_file:
             return [text]
-        chunks = []
+        chunks: list[str] = []
         line = 0
         for part in _SEPARATOR.split(text):
             chunks.append("\n" * line + part)
@@ -238,7 +239,7 @@ def list_passes() -> str:
     """Each pass of this project with its options and what it does."""
     from dataclasses import MISSING, fields
 
-    lines = []
+    lines: list[str] = []
     for name, factory in SPYRE_UNIVERSE.all_passes.items():
         cls = factory()
         paragraph = (sys.modules[cls.__module__].__doc__ or "").strip().split("\n\n")[0]
@@ -275,7 +276,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.write(_LISTS[argument]())
             return 0
     try:
-        return SpyreOptMain(arguments).run()
+        return SpyreOptMain(arguments).run_all()
     except (UsageError, ArgSpecParseError) as error:
         sys.stderr.write(f"spyre-opt: error: {error}\n")
         return 2

@@ -37,7 +37,7 @@ def assemble_program(
     ):
         placed.record.waits = ArrayAttr([dev.SyncAttr.of(s) for s in waits])
         placed.record.signals = ArrayAttr([dev.SyncAttr.of(s) for s in signals])
-    streams = []
+    streams: list[dev.StreamOp] = []
     for unit in dev.UNITS:
         own = [r for r in records if r.unit == unit]
         if own:

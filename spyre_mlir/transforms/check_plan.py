@@ -18,7 +18,8 @@ from xdsl.passes import ModulePass
 
 from spyre_mlir.analysis.division import MAX_UNEVEN, span_bytes
 from spyre_mlir.analysis.groups import Group, groups_of
-from spyre_mlir.analysis.kernel import Kernel, build_kernel, division_digits, op_axes
+from spyre_mlir.analysis.kernel import Kernel, build_kernel
+from spyre_mlir.analysis.op_axes import division_digits, op_axes
 from spyre_mlir.analysis.space import IterRange, iteration_space
 from spyre_mlir.dialects import spyre
 from spyre_mlir.target.chip import Chip

@@ -175,9 +175,9 @@ class _Walk:
         """A load or store of a tile, a gather or a shuffle."""
         target = self.reader.tile(store.tile, store)
         indirect = load.tile.owner
-        if isinstance(indirect, ktdp.ConstructIndirectAccessTileOp):
-            if indirect.index_views:
-                return "load", self._gather(store, load, indirect, target)
+        is_indirect = isinstance(indirect, ktdp.ConstructIndirectAccessTileOp)
+        if is_indirect and indirect.index_views:
+            return "load", self._gather(store, load, indirect, target)
         source = self.reader.tile(load.tile, load)
         if source.extents != target.extents:
             raise not_staged(store, "it stores a tile of other extents than it loads")

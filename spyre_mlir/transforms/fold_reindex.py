@@ -109,14 +109,13 @@ def folded(op: ReindexOp) -> tuple[Movement, list[ReindexOp]]:
     position = 0
     while position < len(movement.sources):
         inner = movement.sources[position].owner
-        further = None
         if isinstance(inner, ReindexOp) and is_undecided(inner):
             further = fold_source(movement, position, movement_of(inner))
-        if further is None:
-            position += 1
-            continue
-        through.append(inner)
-        movement = further
+            if further is not None:
+                through.append(inner)
+                movement = further
+                continue
+        position += 1
     return joined(movement), through
 
 

@@ -20,7 +20,7 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.transforms.dead_code_elimination import dce
@@ -51,7 +51,7 @@ class Operand:
 
     value: SSAValue
     map_: AffineMap
-    argument: SSAValue
+    argument: BlockArgument
 
 
 def compose_maps(outer: AffineMap, inner: AffineMap) -> AffineMap:

@@ -32,7 +32,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from spyre_mlir.analysis.groups import Group, groups_of
-from spyre_mlir.analysis.kernel import kernel_grid
+from spyre_mlir.analysis.op_axes import kernel_grid
 from spyre_mlir.transforms._functions import GRID, tensor_functions
 
 LOCATIONS = "locations"

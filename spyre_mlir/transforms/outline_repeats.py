@@ -224,7 +224,7 @@ class Outliner:
 
     def _results(self) -> list[tuple[int, int]]:
         """Results that some copy's surroundings read, by operation and index."""
-        found = []
+        found: list[tuple[int, int]] = []
         for k in range(self.length):
             for index in range(len(self.copies[0][k].results)):
                 if any(self._escapes(c, k, index) for c in range(len(self.copies))):

@@ -21,7 +21,7 @@ from xdsl.passes import ModulePass
 
 from spyre_mlir.analysis.clusters import clusters_of
 from spyre_mlir.analysis.groups import Group
-from spyre_mlir.analysis.kernel import division_digits
+from spyre_mlir.analysis.op_axes import division_digits
 from spyre_mlir.analysis.tiles import DoesNotFit, TilePlanner
 from spyre_mlir.dialects import spyre
 from spyre_mlir.target.chip import Chip

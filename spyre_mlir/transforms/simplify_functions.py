@@ -80,7 +80,9 @@ def constant(op: FnOp, value: float | int, type_: Attribute) -> SSAValue:
 def _is(value: SSAValue, wanted: float | int) -> bool:
     """Is this number, with this sign of zero."""
     found = number(value)
-    return found == wanted and copysign(1, found) == copysign(1, wanted)
+    if found is None or found != wanted:
+        return False
+    return copysign(1, found) == copysign(1, wanted)
 
 
 def neutral_right(wanted: float | int) -> Rule:

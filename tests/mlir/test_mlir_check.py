@@ -14,9 +14,9 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from spyre_mlir.algebra.access import Access, Axis
 from spyre_mlir.dialects import dev
-from spyre_mlir.dialects.irdl_export import export_dialects, exported_traits
 from spyre_mlir.dialects.spyre import Spyre
 from spyre_mlir.pipelines import PIPELINES, run_pipeline
+from spyre_mlir.tools.irdl_export import export_dialects, exported_traits
 from spyre_mlir.tools.mlir_check import (
     SEPARATOR,
     MlirError,

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from xdsl.dialects.builtin import (
     FileLineColLoc,
     FunctionType,
@@ -17,6 +15,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 
+from spyre_mlir.algebra.linear import Linear
 from spyre_mlir.dialects import spyre
 from spyre_mlir.dialects.spyre import tensor_of, tensor_type
 
@@ -39,7 +38,7 @@ class Encoder:
             if not shared_mask:
                 self.mask = None
             x = self.layer(x)
-        x = self.map(lambda f, a: f("tanh", a), x)
+        x = self.map("tanh", x)
         self.block.add_op(ReturnOp(x))
         types = [a.type for a in self.block.args]
         self.function.function_type = FunctionType.from_lists(types, [x.type])
@@ -59,33 +58,25 @@ class Encoder:
     def place(self) -> LocationAttr:
         return FileLineColLoc(StringAttr("bert.py"), IntAttr(self.line), IntAttr(1))
 
-    def map(self, body: Callable[..., SSAValue], *values: SSAValue) -> SSAValue:
-        """A map over the first value's dimensions; size 1 is broadcast."""
+    def map(self, name: str, *values: SSAValue) -> SSAValue:
+        """A function over the first value's dimensions; size 1 is broadcast."""
         shape = tensor_of(values[0]).get_shape()
         maps = []
         for value in values:
             own = tensor_of(value).get_shape()
             lead = len(shape) - len(own)
             terms = [
-                spyre.Linear.constant(0, len(shape))
+                Linear.constant(0, len(shape))
                 if n == 1 and shape[lead + d] != 1
-                else spyre.Linear.iterator(lead + d, len(shape))
+                else Linear.iterator(lead + d, len(shape))
                 for d, n in enumerate(own)
             ]
             maps.append(AffineMap(len(shape), 0, tuple(t.affine() for t in terms)))
         block = Block(arg_types=[tensor_of(v).element_type for v in values])
-
-        def function(name: str, *arguments: SSAValue) -> SSAValue:
-            op = spyre.FnOp(name, arguments, arguments[0].type)
-            block.add_op(op)
-            return op.result
-
-        block.add_op(spyre.YieldOp(body(function, *block.args)))
+        function = spyre.FnOp(name, block.args, block.args[0].type)
+        block.add_ops([function, spyre.YieldOp(function.result)])
         result = tensor_type(shape, "f16")
         return self.add(spyre.MapOp(values, maps, result, Region(block)))
-
-    def binary(self, name: str, left: SSAValue, right: SSAValue) -> SSAValue:
-        return self.map(lambda f, a, b: f(name, a, b), left, right)
 
     def reduce(self, kind: str, value: SSAValue) -> SSAValue:
         shape = list(tensor_of(value).get_shape())
@@ -94,11 +85,11 @@ class Encoder:
         return self.add(spyre.ReduceOp(kind, value, [dim], tensor_type(shape, "f16")))
 
     def norm(self, x: SSAValue) -> SSAValue:
-        centred = self.binary("sub", x, self.reduce("max", x))
-        square = self.binary("mul", centred, centred)
-        scale = self.map(lambda f, a: f("rsqrt", a), self.reduce("max", square))
-        scaled = self.binary("mul", centred, scale)
-        return self.binary("mul", scaled, self.argument((HIDDEN,)))
+        centred = self.map("sub", x, self.reduce("max", x))
+        square = self.map("mul", centred, centred)
+        scale = self.map("rsqrt", self.reduce("max", square))
+        scaled = self.map("mul", centred, scale)
+        return self.map("mul", scaled, self.argument((HIDDEN,)))
 
     def linear(self, x: SSAValue, size: int) -> SSAValue:
         rows, inner = tensor_of(x).get_shape()
@@ -109,7 +100,7 @@ class Encoder:
             AffineMap.from_callable(lambda m, n, k: (m, n)),
         ]
         product = spyre.MatmulOp(x, weight, tensor_type((rows, size), "f16"), maps)
-        return self.binary("add", self.add(product), self.argument((size,)))
+        return self.map("add", self.add(product), self.argument((size,)))
 
     def heads(self, x: SSAValue) -> SSAValue:
         each = HIDDEN // HEADS
@@ -143,22 +134,22 @@ class Encoder:
 
     def make_mask(self) -> SSAValue:
         one = self.add(spyre.FullOp(1, tensor_type((1, TOKENS), "f16")))
-        flipped = self.binary("sub", one, self.raw_mask)
-        return self.map(lambda f, a: f("neg", a), flipped)
+        flipped = self.map("sub", one, self.raw_mask)
+        return self.map("neg", flipped)
 
     def attention(self, x: SSAValue) -> SSAValue:
         q, k, v = (self.heads(self.linear(x, HIDDEN)) for _ in range(3))
         scores = self.product(q, k, TOKENS)
         if self.mask is None:
             self.mask = self.make_mask()
-        scores = self.binary("add", scores, self.mask)
-        shifted = self.binary("sub", scores, self.reduce("max", scores))
-        power = self.map(lambda f, a: f("exp", a), shifted)
-        weights = self.binary("div", power, self.reduce("max", power))
+        scores = self.map("add", scores, self.mask)
+        shifted = self.map("sub", scores, self.reduce("max", scores))
+        power = self.map("exp", shifted)
+        weights = self.map("div", power, self.reduce("max", power))
         return self.merged(self.product(weights, v, HIDDEN // HEADS))
 
     def layer(self, x: SSAValue) -> SSAValue:
         mixed = self.linear(self.attention(x), HIDDEN)
-        x = self.norm(self.binary("add", mixed, x))
-        inner = self.map(lambda f, a: f("gelu", a), self.linear(x, INNER))
-        return self.norm(self.binary("add", self.linear(inner, HIDDEN), x))
+        x = self.norm(self.map("add", mixed, x))
+        inner = self.map("gelu", self.linear(x, INNER))
+        return self.norm(self.map("add", self.linear(inner, HIDDEN), x))

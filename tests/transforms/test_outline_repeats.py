@@ -8,6 +8,7 @@ import time
 import pytest
 from random_spyre import apply, bits, run
 from synthetic_bert import Encoder
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 
@@ -85,7 +86,7 @@ def test_each_call_leads_to_its_own_lines() -> None:
 def test_time_grows_with_layers_alone() -> None:
     module = Encoder(40).module()
     start = time.process_time()
-    OutlineRepeatsPass().apply(None, module)
+    OutlineRepeatsPass().apply(Context(), module)
     seconds = time.process_time() - start
     assert len(calls(module)) == 40
     assert seconds < 40 * 0.020, f"{1e3 * seconds / 40:.1f} ms by layer"

@@ -21,6 +21,7 @@ import torch
 from spyre_mlir.dialects import dev
 
 from .codec import Codec, Ieee
+from .dl16 import DlFloat
 from .errors import CardError
 from .guard import plain_torch
 from .machine import Machine
@@ -82,7 +83,7 @@ class Engine:
         lx_bytes = chip.scratchpad_bytes_per_core if chip else SCRATCHPAD_BYTES
         with plain_torch():
             scratch = Scratch()
-            codec = _codec(numerics)
+            codec = _codec(numerics, scratch)
             self.machine = Machine(memory, cores, lx_bytes, codec, scratch)
         if sanitize is None:
             sanitize = os.environ.get("SPYRE_SANITIZE", "0") == "1"
@@ -171,7 +172,9 @@ class Engine:
                 return
 
 
-def _codec(numerics: str) -> Codec:
+def _codec(numerics: str, scratch: Scratch) -> Codec:
     if numerics == "ieee":
         return Ieee()
-    raise CardError(f'numerics "{numerics}" is none of ieee')
+    if numerics == "dl16":
+        return DlFloat(scratch)
+    raise CardError(f'numerics "{numerics}" is neither ieee nor dl16')

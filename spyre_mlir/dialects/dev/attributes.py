@@ -61,7 +61,7 @@ def to_plain(attr: Attribute) -> Any:
     if isinstance(attr, DenseArrayBase):
         return tuple(int(v) for v in attr.get_values())
     assert isinstance(attr, ArrayAttr)
-    return tuple(to_plain(a) for a in attr)
+    return tuple(to_plain(a) for a in cast(ArrayAttr[Attribute], attr))
 
 
 _Self = TypeVar("_Self", bound="PlainAttr")

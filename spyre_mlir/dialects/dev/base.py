@@ -44,6 +44,17 @@ class LoopOp(IRDLOperation):
     A hardware loop.
 
         dev.loop 8 : i64 {
+          dev.transfer {
+              axes = [#dev.axis<64 : i64, -1 : i64, 64 : i64, -1 : i64, 64 : i64,
+                  0 : i64>],
+              source = #dev.access<"dram", "f16", 0 : i64, array<i64: 0>, array<i64: 1>,
+                  64 : i64, 0 : i64, 0 : i64, array<i64>, array<i64>, 1 : i64, 0 : i64,
+                  0 : i64>,
+              target = #dev.access<"lx", "f16", 0 : i64, array<i64: 0>, array<i64: 1>,
+                  64 : i64, 0 : i64, -1 : i64, array<i64>, array<i64>, 1 : i64,
+                  0 : i64, 0 : i64>,
+              waits = [],
+              signals = [#dev.sync<0 : i64, 1 : i64, 0 : i64>]}
         }
     """
 
@@ -103,7 +114,7 @@ class RecordOp(IRDLOperation):
 
     def nest(self) -> tuple[int, ...]:
         """Trip counts of the enclosing loops, outermost first."""
-        trips = []
+        trips: list[int] = []
         parent = self.parent_op()
         while isinstance(parent, LoopOp):
             trips.append(parent.trips_data)

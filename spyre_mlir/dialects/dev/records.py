@@ -34,6 +34,18 @@ class TransferOp(RecordOp):
     """
     Moves whole sticks of a tile: DRAM to LX (load), LX to DRAM (store), LX to LX of
     the same core (ring). Both sides have one element type and the same stick axis.
+
+        dev.transfer {
+            axes = [#dev.axis<64 : i64, -1 : i64, 64 : i64, -1 : i64, 64 : i64,
+                0 : i64>],
+            source = #dev.access<"dram", "f16", 0 : i64, array<i64: 0>, array<i64: 1>,
+                64 : i64, 0 : i64, 0 : i64, array<i64>, array<i64>, 1 : i64, 0 : i64,
+                0 : i64>,
+            target = #dev.access<"lx", "f16", 0 : i64, array<i64: 0>, array<i64: 1>,
+                64 : i64, 0 : i64, -1 : i64, array<i64>, array<i64>, 1 : i64,
+                0 : i64, 0 : i64>,
+            waits = [],
+            signals = [#dev.sync<0 : i64, 1 : i64, 0 : i64>]}
     """
 
     name = "dev.transfer"
@@ -75,6 +87,27 @@ class GatherOp(RecordOp):
     source access plus index * `index_stride` elements along a dimension, or plus
     index * `index_stick` along the stick dimension. An index outside [0, limit) is
     an error of the running program.
+
+        dev.gather {
+            axes = [#dev.axis<8 : i64, -1 : i64, 8 : i64, -1 : i64, 8 : i64, 0 : i64>,
+                #dev.axis<64 : i64, -1 : i64, 64 : i64, -1 : i64, 64 : i64, 0 : i64>],
+            source = #dev.access<"dram", "f16", 0 : i64, array<i64: 0, 0>,
+                array<i64: 0, 1>,
+                64 : i64, 0 : i64, 0 : i64, array<i64>, array<i64>, 1 : i64, 0 : i64,
+                0 : i64>,
+            index = #dev.access<"lx", "i64", 0 : i64, array<i64: 0, 0>, array<i64: 1,
+                0>,
+                16 : i64, 0 : i64, -1 : i64, array<i64>, array<i64>, 1 : i64,
+                0 : i64, 0 : i64>,
+            target = #dev.access<"lx", "f16", 128 : i64, array<i64: 64, 0>,
+                array<i64: 0, 1>,
+                64 : i64, 0 : i64, -1 : i64, array<i64>, array<i64>, 1 : i64,
+                0 : i64, 0 : i64>,
+            index_stride = 64 : i64,
+            index_stick = 0 : i64,
+            limit = 1000 : i64,
+            waits = [],
+            signals = [#dev.sync<0 : i64, 1 : i64, 0 : i64>]}
     """
 
     name = "dev.gather"
@@ -134,6 +167,27 @@ class MatmulOp(RecordOp):
 
     `roles` has a letter per axis. The record adds to what `out` holds unless all
     loops from depth `acc_level` on are at their first trip; -1: it never adds.
+
+        dev.matmul {
+            axes = [#dev.axis<8 : i64, -1 : i64, 8 : i64, -1 : i64, 8 : i64, 0 : i64>,
+                #dev.axis<64 : i64, -1 : i64, 64 : i64, -1 : i64, 64 : i64, 0 : i64>,
+                #dev.axis<32 : i64, -1 : i64, 32 : i64, -1 : i64, 32 : i64, 0 : i64>],
+            roles = "mnk",
+            lhs = #dev.access<"lx", "f16", 0 : i64, array<i64: 64, 0, 0>,
+                array<i64: 0, 0, 1>,
+                64 : i64, 0 : i64, -1 : i64, array<i64>, array<i64>, 1 : i64,
+                0 : i64, 0 : i64>,
+            rhs = #dev.access<"lx", "f16", 1024 : i64, array<i64: 0, 0, 64>,
+                array<i64: 0, 1, 0>,
+                64 : i64, 0 : i64, -1 : i64, array<i64>, array<i64>, 1 : i64,
+                0 : i64, 0 : i64>,
+            out = #dev.access<"lx", "f32", 8192 : i64, array<i64: 64, 0, 0>,
+                array<i64: 0, 1, 0>,
+                32 : i64, 0 : i64, -1 : i64, array<i64>, array<i64>, 1 : i64,
+                0 : i64, 0 : i64>,
+            acc_level = -1 : i64,
+            waits = [],
+            signals = [#dev.sync<0 : i64, 1 : i64, 0 : i64>]}
     """
 
     name = "dev.matmul"
@@ -183,6 +237,19 @@ class VectorOp(RecordOp):
 
     The last step (or the only input) is stored to `out`, folded by `combine` over
     `fold` axes if `combine` is not empty; `acc_level` as in `dev.matmul`.
+
+        dev.vector {
+            axes = [#dev.axis<64 : i64, -1 : i64, 64 : i64, -1 : i64, 64 : i64,
+                0 : i64>],
+            inputs = [#dev.access<"lx", "f16", 0 : i64, array<i64: 0>, array<i64: 1>,
+                64 : i64, 0 : i64, -1 : i64, array<i64>, array<i64>, 1 : i64,
+                0 : i64, 0 : i64>],
+            steps = [#dev.step<"exp", array<i64: 0>, "f16", array<i64>>],
+            out = #dev.access<"lx", "f16", 0 : i64, array<i64: 0>, array<i64: 1>,
+                64 : i64, 0 : i64, -1 : i64, array<i64>, array<i64>, 1 : i64,
+                0 : i64, 0 : i64>,
+            combine = "", fold = array<i64>, acc_level = -1 : i64,
+            waits = [#dev.sync<0 : i64, 1 : i64, 0 : i64>], signals = []}
     """
 
     name = "dev.vector"
@@ -251,6 +318,20 @@ class ShuffleOp(RecordOp):
     """
     Moves single elements inside LX: any affine change of coordinates, at offsets
     inside sticks too. It writes exactly the elements that its axes reach.
+
+        dev.shuffle {
+            axes = [#dev.axis<8 : i64, -1 : i64, 8 : i64, -1 : i64, 8 : i64, 0 : i64>,
+                #dev.axis<16 : i64, -1 : i64, 16 : i64, -1 : i64, 16 : i64, 0 : i64>],
+            source = #dev.access<"lx", "f16", 0 : i64, array<i64: 64, 0>,
+                array<i64: 0, 1>,
+                64 : i64, 0 : i64, -1 : i64, array<i64>, array<i64>, 1 : i64,
+                0 : i64, 0 : i64>,
+            target = #dev.access<"lx", "f16", 1024 : i64, array<i64: 0, 64>,
+                array<i64: 1, 0>,
+                64 : i64, 0 : i64, -1 : i64, array<i64>, array<i64>, 1 : i64,
+                0 : i64, 0 : i64>,
+            waits = [],
+            signals = []}
     """
 
     name = "dev.shuffle"
@@ -283,6 +364,20 @@ class RingReduceOp(RecordOp):
     """
     Folds a tile over the cores that differ in `digits` alone; every one of them gets
     the result, in ascending order of the digit.
+
+        dev.ring_reduce {
+            axes = [#dev.axis<32 : i64, -1 : i64, 32 : i64, -1 : i64, 32 : i64,
+                0 : i64>],
+            source = #dev.access<"lx", "f32", 0 : i64, array<i64: 0>, array<i64: 1>,
+                32 : i64, 0 : i64, -1 : i64, array<i64>, array<i64>, 1 : i64,
+                0 : i64, 0 : i64>,
+            target = #dev.access<"lx", "f32", 128 : i64, array<i64: 0>, array<i64: 1>,
+                32 : i64, 0 : i64, -1 : i64, array<i64>, array<i64>, 1 : i64,
+                0 : i64, 0 : i64>,
+            combine = "sum",
+            digits = array<i64: 1>,
+            waits = [],
+            signals = []}
     """
 
     name = "dev.ring_reduce"

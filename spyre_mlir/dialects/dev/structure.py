@@ -53,6 +53,21 @@ class ProgramOp(IRDLOperation):
 
         dev.program attributes {sym_name = "k0", grid = array<i64: 8, 4>,
             symbols = 3 : i64, lx_bytes = 65536 : i64, semaphores = array<i64: 0, 2>} {
+          dev.stream "load" {
+            dev.transfer {
+                axes = [#dev.axis<64 : i64, -1 : i64, 64 : i64, -1 : i64, 64 : i64,
+                    0 : i64>],
+                source = #dev.access<"dram", "f16", 0 : i64, array<i64: 0>,
+                array<i64: 1>,
+                    64 : i64, 0 : i64, 0 : i64, array<i64>, array<i64>, 1 : i64,
+                    0 : i64,
+                    0 : i64>,
+                target = #dev.access<"lx", "f16", 0 : i64, array<i64: 0>, array<i64: 1>,
+                    64 : i64, 0 : i64, -1 : i64, array<i64>, array<i64>, 1 : i64,
+                    0 : i64, 0 : i64>,
+                waits = [],
+                signals = [#dev.sync<0 : i64, 1 : i64, 0 : i64>]}
+          }
         }
     """
 
@@ -102,7 +117,7 @@ class ProgramOp(IRDLOperation):
         return tuple(cast(StreamOp, op) for op in self.body.block.ops)
 
     def verify_(self) -> None:
-        units = []
+        units: list[str] = []
         for op in self.body.block.ops:
             if not isinstance(op, StreamOp):
                 raise VerifyException(f"{op.name} in a program: only streams")
@@ -138,6 +153,17 @@ class StreamOp(IRDLOperation):
     The in-order records and loops of one unit.
 
         dev.stream "load" {
+          dev.transfer {
+              axes = [#dev.axis<64 : i64, -1 : i64, 64 : i64, -1 : i64, 64 : i64,
+                  0 : i64>],
+              source = #dev.access<"dram", "f16", 0 : i64, array<i64: 0>, array<i64: 1>,
+                  64 : i64, 0 : i64, 0 : i64, array<i64>, array<i64>, 1 : i64, 0 : i64,
+                  0 : i64>,
+              target = #dev.access<"lx", "f16", 0 : i64, array<i64: 0>, array<i64: 1>,
+                  64 : i64, 0 : i64, -1 : i64, array<i64>, array<i64>, 1 : i64,
+                  0 : i64, 0 : i64>,
+              waits = [],
+              signals = [#dev.sync<0 : i64, 1 : i64, 0 : i64>]}
         }
     """
 

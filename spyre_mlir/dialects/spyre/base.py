@@ -80,7 +80,7 @@ def check_layouts(op: Operation) -> None:
     for value in (*op.operands, *op.results):
         if not isinstance(value.type, TensorType):
             raise VerifyException(f"{value.type} is no tensor")
-        dtype_name(value.type)
+        dtype_name(tensor_of(value))
         layout = layout_of(value)
         if layout is not None:
             try:

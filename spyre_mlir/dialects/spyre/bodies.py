@@ -96,7 +96,7 @@ class ConstantOp(IRDLOperation):
     """
     A number in a body.
 
-        %0 = spyre.constant 1.000000e+00 : f16
+        %0 = spyre.constant 1.000000e+00 : f16 -> f16
     """
 
     name = "spyre.constant"

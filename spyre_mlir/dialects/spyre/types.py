@@ -60,7 +60,8 @@ _NAMES = {attr: name for name, attr in ELEMENT_TYPES.items()}
 
 def dtype_name(type_: Attribute) -> str:
     """`f16` of f16 or of a tensor of f16; VerifyException if the card lacks it."""
-    element = type_.element_type if isinstance(type_, TensorType) else type_
+    tensor = cast(SpyreTensor, type_)
+    element = tensor.element_type if isinstance(type_, TensorType) else type_
     name = _NAMES.get(element)
     if name is None:
         known = ", ".join(ELEMENT_TYPES)
@@ -89,13 +90,14 @@ def number_of(attr: Attribute) -> float | int:
     return abs(value) if attr.type == i1 else value
 
 
-def integers(values: Sequence[int]) -> DenseArrayBase:
+def integers(values: Sequence[int]) -> DenseArrayBase[IntegerType]:
     return DenseArrayBase.from_list(i64, list(values))
 
 
 @cache
 def plain(array: DenseArrayBase) -> tuple[int, ...]:
-    return tuple(int(v) for v in array.get_values())
+    whole = cast(DenseArrayBase[IntegerType], array)
+    return tuple(int(v) for v in whole.get_values())
 
 
 @cache

@@ -24,13 +24,17 @@ def _known(core: Core, static: Any, dynamic: Sequence[SSAValue]) -> list[int]:
     return [v if isinstance(v, int) else core.values[v] for v in values]
 
 
+def _shape(type_: TensorType[Any], sizes: Values) -> list[int]:
+    """A shape with its dynamic sizes filled in."""
+    given = iter(sizes)
+    return [next(given) if s == DYNAMIC_INDEX else s for s in type_.get_shape()]
+
+
 @handles(tensor.EmptyOp)
 def run_empty(_: Core, op: tensor.EmptyOp, sizes: Values) -> Values:
     type_ = op.tensor.type
     assert isa(type_, TensorType)
-    given = iter(sizes)
-    shape = [next(given) if s == DYNAMIC_INDEX else s for s in type_.get_shape()]
-    return (undefined(shape, type_),)
+    return (undefined(_shape(type_, sizes), type_),)
 
 
 @handles(tensor.SplatOp)
@@ -38,9 +42,7 @@ def run_splat(_: Core, op: tensor.SplatOp, operands: Values) -> Values:
     type_ = op.result.type
     assert isa(type_, TensorType)
     value = torch.as_tensor(operands[0]).to(dtype_of(type_))
-    given = iter(operands[1:])
-    shape = [next(given) if s == DYNAMIC_INDEX else s for s in type_.get_shape()]
-    return (value.expand(shape),)
+    return (value.expand(_shape(type_, operands[1:])),)
 
 
 @handles(tensor.FromElementsOp)

@@ -84,6 +84,13 @@ def _sum_is_exact(total_of_sizes: Tensor, quantum: float) -> bool:
     return float(total_of_sizes.max()) <= 2.0**24 * quantum
 
 
+def _has_signed_zeros(total_of_sizes: Tensor, terms: Sequence[Tensor]) -> bool:
+    """Whether a sum may be of zeros alone, whose sign depends on what it starts from."""
+    return bool((total_of_sizes == 0).any()) and any(
+        bool(t.signbit().any()) for t in terms
+    )
+
+
 class Exactness(Interpreter.Listener):
     """Watches a run: whether the order of some sum of floats could show."""
 
@@ -94,8 +101,9 @@ class Exactness(Interpreter.Listener):
         if isinstance(op, spyre.ReduceOp):
             if op.kind.data == "sum" and is_float(dtype_name(op.source.type)):
                 sizes = args[0].double().abs().nan_to_num(0, 0, 0)
-                total = sizes.sum(op.dims_data) if op.dims_data else sizes[:0]
+                total = sizes.sum(op.dims_data) if op.dims_data else sizes.new_zeros(1)
                 self.exact &= _sum_is_exact(total, _quantum(args[0]))
+                self.exact &= not _has_signed_zeros(total, args)
         elif isinstance(op, spyre.MatmulOp):
             maps, rank = op.maps(), op.sizes()
             one, other = (
@@ -107,6 +115,7 @@ class Exactness(Interpreter.Listener):
                 total = total.sum(op.reduction_iterators())
             quantum = _quantum(args[0]) * _quantum(args[1])
             self.exact &= _sum_is_exact(total, quantum)
+            self.exact &= not _has_signed_zeros(total, args)
 
 
 @dataclass(frozen=True)
