@@ -45,7 +45,7 @@ def op_axes(op: spyre.SpyreOp, space: Sequence[IterRange]) -> tuple[Axis, ...]:
     for depth, (iterator, trips) in enumerate(op.tile.levels_data if op.tile else ()):
         if iterator >= 0:
             loops[iterator] = (depth, trips)
-    axes = []
+    axes: list[Axis] = []
     for k, it in enumerate(space):
         chunk = it.chunk(parts[k]) if parts[k] > 1 else it.size
         depth, trips = loops.get(k, (-1, 1))
