@@ -1,5 +1,5 @@
 // RUN: spyre-opt %s -p spyre-convert-spyre-to-ktdp --split-input-file | filecheck %s
-// RUN: spyre-opt %s -p spyre-convert-spyre-to-ktdp,spyre-convert-ktdp-to-dev --split-input-file | filecheck %s --check-prefix DEV
+// RUN: spyre-opt %s -p spyre-convert-spyre-to-ktdp --split-input-file | spyre-opt -p spyre-convert-ktdp-to-dev --split-input-file | filecheck %s --check-prefix DEV
 
 // Rows in four blocks of 17 and the rest: extents are dynamic where cores differ. The
 // call becomes a launch by addresses.
