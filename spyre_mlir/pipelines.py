@@ -34,6 +34,7 @@ _PLAN = (
     "spyre-fold-reindex",
     "dce",
     "spyre-copy-results",
+    "spyre-split-movements",
     "spyre-plan-division",
     "spyre-plan-groups",
     "spyre-plan-tiles",

@@ -14,10 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.ir import Block, SSAValue
+from xdsl.utils.exceptions import PassFailedException
 
 from spyre_mlir.algebra.access import ITEMSIZE, Access, Axis, Step
-from spyre_mlir.algebra.layout import STICK_BYTES, SYNTHETIC, ceil_div
-from spyre_mlir.algebra.linear import Linear
+from spyre_mlir.algebra.layout import STICK_BYTES, ceil_div
+from spyre_mlir.analysis.movements import is_stick_copy, piece_axes, regions_of
 from spyre_mlir.analysis.space import IterRange, Operand, iteration_space, operands_of
 from spyre_mlir.analysis.tilebox import (
     TileBox,
@@ -385,32 +386,32 @@ class KernelBuilder:
         self._store(ctx, target, tile)
 
     def _reindex(self, ctx: _OpContext, op: spyre.ReindexOp) -> None:
-        operands = operands_of(op)
-        pairs = list(zip(operands[::2], operands[1::2], strict=True))
-        target = result_box(op, operands)
-        tile = self._result_tile(ctx, target)
-        if op.fill is not None:
-            box_axes = tile.box.axes
-            whole = lx_box(target, tile.box, tile.buffer.address)
-            value = spyre.number_of(op.fill)
-            self._emit(
-                ctx,
-                "vector",
-                nest=ctx.shared,
-                axes=box_axes,
-                reads=(),
-                write=_staged(whole, tile),
-                steps=(Step("constant", (), target.dtype, (value,)),),
-            )
-        for source, piece_target in pairs:
-            self._piece(ctx, source, piece_target, tile)
-        self._store(ctx, target, tile)
+        for region in regions_of(op):
+            tile = self._result_tile(ctx, region.target)
+            if op.fill is not None:
+                self._fill(ctx, region.target, tile, spyre.number_of(op.fill))
+            for source, target in region.pieces:
+                self._piece(ctx, source, target, tile)
+            self._store(ctx, region.target, tile)
+
+    def _fill(
+        self, ctx: _OpContext, target: Operand, tile: _Tile, value: float | int
+    ) -> None:
+        whole = lx_box(target, tile.box, tile.buffer.address)
+        self._emit(
+            ctx,
+            "vector",
+            nest=ctx.shared,
+            axes=tile.box.axes,
+            reads=(),
+            write=_staged(whole, tile),
+            steps=(Step("constant", (), target.dtype, (value,)),),
+        )
 
     def _piece(
         self, ctx: _OpContext, source: Operand, target: Operand, tile: _Tile
     ) -> None:
-        own = source.sizes[len(ctx.axes) :]
-        axes = (*ctx.axes, *(Axis.whole(n) for n in own))
+        axes = piece_axes(ctx.axes, source.sizes)
         write = _staged(lx_walk(target, tile.box, axes, tile.buffer.address), tile)
         external = source.value not in self._tiles
         if external:
@@ -425,72 +426,6 @@ class KernelBuilder:
         self._emit(
             ctx, "shuffle", nest=ctx.shared, axes=axes, reads=(read,), write=write
         )
-
-
-def is_stick_copy(
-    source: Access, walk: Access, axes: Sequence[Axis], target: Operand
-) -> bool:
-    """
-    Both sides walk the same axis stick by stick, so that whole sticks can move: it
-    ends where a stick ends, or nothing of the target follows it.
-    """
-    if not (source.is_sticked and walk.is_sticked) or source.stick != walk.stick:
-        return False
-    if not any(source.stick):
-        return target.stick_dim == SYNTHETIC
-    along = source.stick.index(1)
-    if source.strides[along] or walk.strides[along]:
-        return False
-    axis = axes[along]
-    ends = axis.size % source.eps == 0 or target.shape[target.stick_dim] == axis.size
-    aligned = source.base % STICK_BYTES == 0 and walk.base % STICK_BYTES == 0
-    return ends and aligned and axis.halo == 0
-
-
-def result_box(op: spyre.ReindexOp, operands: Sequence[Operand]) -> Operand:
-    """The result of a reindex as one operand: what all pieces together write."""
-    rank = len(op.sizes())
-    shape = tuple(spyre.tensor_of(op.result).get_shape())
-    sizes = list(op.sizes())
-    coordinates = []
-    targets = [o for o in operands if o.is_target]
-    for dim, extent in enumerate(shape):
-        exprs = [t.coordinates[dim] for t in targets]
-        split = _leading(exprs, op, rank)
-        if split is None:
-            sizes.append(extent)
-            coordinates.append((None, len(sizes) - 1, 1))
-        else:
-            step = exprs[0].coefficients[split]
-            sizes.append(step)
-            coordinates.append((split, len(sizes) - 1, step))
-    maps = []
-    for split, own, step in coordinates:
-        coefficients = [0] * len(sizes)
-        coefficients[own] = 1
-        if split is not None:
-            coefficients[split] = step
-        maps.append(Linear(tuple(coefficients)))
-    return Operand(op.result, tuple(maps), tuple(sizes), True)
-
-
-def _leading(
-    exprs: Sequence[Linear], op: spyre.ReindexOp, rank: int
-) -> int | None:
-    """The shared iterator that is cut and steps along this dimension, or None."""
-    cut = set(cut_iterators(op))
-    found = {k for e in exprs for k in e.used if k < rank and k in cut}
-    assert len(found) <= 1, "two cut iterators on one dimension"
-    return found.pop() if found else None
-
-
-def cut_iterators(op: spyre.SpyreOp) -> tuple[int, ...]:
-    """Iterators that the decisions divide or loop over."""
-    parts = op.division.parts_data if op.division else ()
-    cut = {k for k, p in enumerate(parts) if p > 1}
-    levels = op.tile.levels_data if op.tile else ()
-    cut |= {k for k, trips in levels if k >= 0 and trips > 1}
-    return tuple(sorted(cut))
 
 
 def _in_program_order(
@@ -662,7 +597,7 @@ def bytes_of(value: SSAValue) -> int:
     layout = spyre.layout_of(value)
     itemsize = ITEMSIZE[spyre.dtype_name(value.type)]
     if layout is None:
-        raise ValueError(f"{value.type} has no layout")
+        raise PassFailedException(f"{value.type} has no layout: run spyre-plan-layouts")
     return max(layout.bytes(shape, itemsize), STICK_BYTES)
 
 

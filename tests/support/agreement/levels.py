@@ -200,7 +200,9 @@ def run_ktdp(module: ModuleOp, arguments: Sequence[Tensor]) -> list[Tensor]:
     addresses = []
     for ssa, value in zip(main.body.block.args, arguments, strict=True):
         addresses.append(kernels.place(ssa))
-        _view(kernels.dram, ssa)[_places(ssa) + _first(ssa, addresses[-1])] = _raw(value)
+        _view(kernels.dram, ssa)[_places(ssa) + _first(ssa, addresses[-1])] = _raw(
+            value
+        )
     results = kernels.run(main, addresses)
     last = main.body.block.last_op
     assert last is not None
