@@ -107,7 +107,7 @@ def _regions(op: ReindexOp) -> tuple[int, list[Region]] | None:
             continue
         stick = spyre.eps_of(op.result) if dim == stick_dim else 1
         regions = regions_along(parts, dim, shape[dim], stick, CUT_ELEMENTS)
-        if sum(len(r.parts) for r in regions) <= MOST_PARTS * 2:
+        if sum(len(r.parts) for r in regions) <= MOST_PARTS * 4:
             return dim, regions
     return None
 
