@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from spyre_mlir.algebra.access import Access, Axis
 from spyre_mlir.algebra.layout import STICK_BYTES, SYNTHETIC
 from spyre_mlir.algebra.linear import Linear
+from spyre_mlir.analysis.decisions import cut_iterators
 from spyre_mlir.analysis.space import Operand, operands_of, region_iterator
 from spyre_mlir.analysis.tilebox import limited
 from spyre_mlir.dialects import spyre
@@ -81,15 +82,6 @@ def _leading(exprs: Sequence[Linear], cut: Sequence[int]) -> int | None:
     found = {k for e in exprs for k in e.used if k in cut}
     assert len(found) <= 1, "two cut iterators on one dimension"
     return found.pop() if found else None
-
-
-def cut_iterators(op: spyre.SpyreOp) -> tuple[int, ...]:
-    """Iterators that the decisions divide or loop over."""
-    parts = op.division.parts_data if op.division else ()
-    cut = {k for k, p in enumerate(parts) if p > 1}
-    levels = op.tile.levels_data if op.tile else ()
-    cut |= {k for k, trips in levels if k >= 0 and trips > 1}
-    return tuple(sorted(cut))
 
 
 def piece_axes(axes: Sequence[Axis], sizes: Sequence[int]) -> tuple[Axis, ...]:

@@ -12,8 +12,10 @@ from functools import cached_property
 from math import gcd, lcm
 
 from xdsl.ir import SSAValue
+from xdsl.utils.exceptions import PassFailedException
 
-from spyre_mlir.algebra.layout import SYNTHETIC, DeviceLayout, ceil_div
+from spyre_mlir.algebra.access import ITEMSIZE
+from spyre_mlir.algebra.layout import STICK_BYTES, SYNTHETIC, DeviceLayout, ceil_div
 from spyre_mlir.algebra.linear import Linear
 from spyre_mlir.dialects import spyre
 
@@ -178,3 +180,13 @@ def _begins_on_stick(operand: Operand, iterator: int) -> bool:
             eps = spyre.eps_of(operand.value) if on_stick else 1
             return alone and coordinate.offset % eps == 0
     return False
+
+
+def bytes_of(value: SSAValue) -> int:
+    """DRAM footprint of a tensor value."""
+    shape = spyre.tensor_of(value).get_shape()
+    layout = spyre.layout_of(value)
+    itemsize = ITEMSIZE[spyre.dtype_name(value.type)]
+    if layout is None:
+        raise PassFailedException(f"{value.type} has no layout: run spyre-plan-layouts")
+    return max(layout.bytes(shape, itemsize), STICK_BYTES)

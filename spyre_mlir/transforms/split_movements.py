@@ -35,8 +35,12 @@ from spyre_mlir.algebra.regions import (
     regions_along,
 )
 from spyre_mlir.analysis.groups import Group
-from spyre_mlir.analysis.kernel import bytes_of
-from spyre_mlir.analysis.space import CUT_ELEMENTS, iteration_space, operands_of
+from spyre_mlir.analysis.space import (
+    CUT_ELEMENTS,
+    bytes_of,
+    iteration_space,
+    operands_of,
+)
 from spyre_mlir.analysis.tiles import DoesNotFit, TilePlanner
 from spyre_mlir.dialects import spyre
 from spyre_mlir.dialects.spyre import FullOp, ReindexOp, tensor_of
