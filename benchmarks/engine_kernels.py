@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from statistics import median
+from typing import Any
 
 import numpy as np
 import torch
@@ -45,14 +46,10 @@ def place(engine: Engine, address: int, raw: torch.Tensor) -> None:
     engine.machine.memory[address : address + raw.numel()] = raw
 
 
-def matmul(m: int, n: int, k: int, grid: tuple[int, int], tile_k: int) -> Case:
-    axes = [
-        Axis(m, 0, -(-m // grid[0]), -1, -(-m // grid[0])),
-        Axis(n, 1, -(-n // grid[1] // 64) * 64, -1, -(-n // grid[1] // 64) * 64),
-        Axis(k, -1, k, 0, tile_k),
-    ]
-    trips = -(-k // tile_k)
-    whole = [buffer("f16", s) for s in ((m, k), (k, n), (m, n))]
+def matmul_program(
+    whole: list[Any], axes: list[Axis], grid: tuple[int, int], trips: int
+) -> dev.ProgramOp:
+    """A double-buffered product whose contraction runs in `trips` trips."""
     left, right = tile("f16", axes, (0, 2)), tile("f16", axes, (2, 1))
     stages = min(2, trips)
 
@@ -112,7 +109,7 @@ def matmul(m: int, n: int, k: int, grid: tuple[int, int], tile_k: int) -> Case:
         ),
         [(4, 1, 0)],
     )
-    program = dev.ProgramOp(
+    return dev.ProgramOp(
         "matmul",
         grid,
         3,
@@ -125,6 +122,16 @@ def matmul(m: int, n: int, k: int, grid: tuple[int, int], tile_k: int) -> Case:
             dev.StreamOp("store", [store]),
         ],
     )
+
+
+def matmul(m: int, n: int, k: int, grid: tuple[int, int], tile_k: int) -> Case:
+    axes = [
+        Axis(m, 0, -(-m // grid[0]), -1, -(-m // grid[0])),
+        Axis(n, 1, -(-n // grid[1] // 64) * 64, -1, -(-n // grid[1] // 64) * 64),
+        Axis(k, -1, k, 0, tile_k),
+    ]
+    whole = [buffer("f16", s) for s in ((m, k), (k, n), (m, n))]
+    program = matmul_program(whole, axes, grid, -(-k // tile_k))
     program.verify()
     engine = Engine(torch.zeros(128 * MEBI, dtype=torch.uint8))
     symbols = (0, whole[0].bytes, whole[0].bytes + whole[1].bytes)

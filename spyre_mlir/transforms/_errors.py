@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import LocationAttr
+from xdsl.dialects.builtin import LocationAttr, NameLoc
 from xdsl.utils.exceptions import PassFailedException
 
 from spyre_mlir.diagnostics import format_location
@@ -15,5 +15,12 @@ class PassError(PassFailedException):
     def __init__(self, message: str, location: LocationAttr):
         self.message = message
         self.location = location
-        where = format_location(location)
+        where = user_location(location)
         super().__init__(message + (f"\nnote: from {where}" if where else ""))
+
+
+def user_location(location: LocationAttr) -> str:
+    """The user's line; an operation's position in its group, `#3`, is not his."""
+    if isinstance(location, NameLoc) and location.desc.data.startswith("#"):
+        location = location.location
+    return format_location(location)

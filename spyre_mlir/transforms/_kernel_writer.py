@@ -17,17 +17,16 @@ from xdsl.dialects import affine, arith, scf
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AffineMapAttr,
-    Attribute,
     DenseArrayBase,
     IndexType,
     IntegerAttr,
     LocationAttr,
     i32,
 )
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from spyre_mlir.algebra.access import Access, Axis
-from spyre_mlir.analysis.kernel import LoopLevel
+from spyre_mlir.analysis.statements import LoopLevel
 from spyre_mlir.dialects import ktdp
 from spyre_mlir.transforms import _affine as shared
 from spyre_mlir.transforms._scalars import constant_op
@@ -204,6 +203,7 @@ class KernelWriter:
         halo = 0 if late else axis.halo
         zero = (0,) * len(steps)
         down = tuple(-s for s in steps)
+        rows: list[tuple[tuple[int, ...], int]]
         rows = [(zero, min(axis.tile, axis.chunk) + halo)]
         if axis.digit >= 0 and axis.loop >= 0:
             trips = self.nest[axis.loop].trips

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Operation
 
-from spyre_mlir.analysis.kernel import LoopLevel
 from spyre_mlir.analysis.ordering import Placed, order_records
+from spyre_mlir.analysis.statements import LoopLevel
 from spyre_mlir.dialects import dev
 
 
@@ -37,7 +37,7 @@ def assemble_program(
     ):
         placed.record.waits = ArrayAttr([dev.SyncAttr.of(s) for s in waits])
         placed.record.signals = ArrayAttr([dev.SyncAttr.of(s) for s in signals])
-    streams = []
+    streams: list[dev.StreamOp] = []
     for unit in dev.UNITS:
         own = [r for r in records if r.unit == unit]
         if own:

@@ -14,17 +14,15 @@ from functools import cache
 
 from xdsl.dialects import arith, linalg, math
 from xdsl.dialects.builtin import (
-    Attribute,
     FloatAttr,
     IndexType,
     IntegerAttr,
-    IntegerType,
     i1,
     i64,
 )
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from spyre_mlir.algebra.access import Step
+from spyre_mlir.algebra.access import ITEMSIZE, Step
 from spyre_mlir.dialects import spyreop
 from spyre_mlir.dialects.spyre import (
     ELEMENT_TYPES,
@@ -282,7 +280,5 @@ def identity_number(combine: str, dtype: str) -> float | int:
         return -0.0 if is_float(dtype) else 0
     if is_float(dtype):
         return float("-inf" if combine == "max" else "inf")
-    type_ = ELEMENT_TYPES[dtype]
-    assert isinstance(type_, IntegerType)
-    limit = 1 << (type_.width.data - 1)
+    limit = 1 << (8 * ITEMSIZE[dtype] - 1)
     return -limit if combine == "max" else limit - 1

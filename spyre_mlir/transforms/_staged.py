@@ -33,7 +33,7 @@ from xdsl.utils.hints import isa
 from spyre_mlir.algebra.access import Access, Axis
 from spyre_mlir.algebra.linear import Linear
 from spyre_mlir.algebra.linear import linear_map as linear_of
-from spyre_mlir.analysis.kernel import LoopLevel
+from spyre_mlir.analysis.statements import LoopLevel
 from spyre_mlir.dialects import ktdp
 from spyre_mlir.dialects.spyre import dtype_name
 from spyre_mlir.transforms import _affine as shared
@@ -107,7 +107,8 @@ class StagedReader:
 
     def __init__(self, function: func.FuncOp, grid: Sequence[int]):
         self.grid = tuple(grid)
-        self.symbols = {a: i for i, a in enumerate(function.body.block.args)}
+        arguments: Sequence[SSAValue] = function.body.block.args
+        self.symbols: dict[SSAValue, int] = {a: i for i, a in enumerate(arguments)}
         self.digits: dict[SSAValue, int] = {}
         self.nest: list[LoopLevel] = []
         self.depths: dict[SSAValue, int] = {}
@@ -242,10 +243,10 @@ class StagedReader:
         digit, chunk = _single(user, self.digit_steps(place), -1)
         loop, tile = _single(user, self.loop_steps(place), -1)
         if axis.digit >= 0 or axis.loop >= 0:
-            moved = (axis.digit, axis.loop) == (digit, loop)
-            if moved and (digit < 0 or chunk == axis.chunk):
-                if loop < 0 or tile == axis.tile:
-                    return axis
+            wanted = (axis.digit, axis.chunk if axis.digit >= 0 else 0)
+            wanted += (axis.loop, axis.tile if axis.loop >= 0 else 0)
+            if wanted == (digit, chunk, loop, tile):
+                return axis
             raise not_staged(user, "an axis begins elsewhere than its extents say")
         if digit < 0 and loop < 0:
             return axis

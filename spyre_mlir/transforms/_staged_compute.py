@@ -82,7 +82,8 @@ class _Reader:
     def _generic(self) -> linalg.ops.GenericOp:
         op = self.store.value.owner
         is_cast = isinstance(op, spyreop.FnOp) and op.function.data == "cast"
-        if isinstance(op, arith.TruncFOp) or is_cast:
+        if is_cast or isinstance(op, arith.TruncFOp):
+            assert isinstance(op, Operation)
             self.parts.append(op)
             op = op.operands[0].owner
         if not isinstance(op, linalg.ops.GenericOp):
@@ -258,10 +259,9 @@ class _Reader:
         self, ops: list[Operation], value: SSAValue, carried: SSAValue
     ) -> tuple[str, SSAValue, list[Operation]]:
         """The reduction, what it folds, and the ops that make that."""
-        op = value.owner
-        name = function_of(op) if isinstance(op, Operation) else None
-        combine = _REDUCTION_OF.get(name or "")
-        if combine is None or not ops or op is not ops[-1]:
+        op = ops[-1] if ops else None
+        combine = _REDUCTION_OF.get(function_of(op) or "") if op else None
+        if op is None or combine is None or op is not value.owner:
             raise not_staged(self.generic, "it ends in adding, maximum or minimum")
         if carried not in op.operands or carried.uses.get_length() != 1:
             raise not_staged(op, "it combines one term with the running result")
@@ -271,9 +271,8 @@ class _Reader:
         widening = term.owner
         if self.generic.library_call == MATMUL:
             return combine, term, ops
-        if isinstance(widening, Operation) and is_widening(widening):
-            if ops and ops[-1] is widening:
-                return combine, widening.operands[0], ops[:-1]
+        if ops and ops[-1] is widening and is_widening(ops[-1]):
+            return combine, ops[-1].operands[0], ops[:-1]
         return combine, term, ops
 
     def _is_product(self, ops: Sequence[Operation], term: SSAValue) -> bool:

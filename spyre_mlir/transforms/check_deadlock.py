@@ -20,9 +20,8 @@ from xdsl.dialects import builtin
 from xdsl.passes import ModulePass
 
 from spyre_mlir.analysis.progress import Imbalance, Progress, Waiting
-from spyre_mlir.diagnostics import format_location
 from spyre_mlir.dialects import dev
-from spyre_mlir.transforms._errors import PassError
+from spyre_mlir.transforms._errors import PassError, user_location
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,8 @@ def _balance_line(wrong: Imbalance) -> str:
 
 def _named(records: Sequence[dev.RecordOp]) -> str:
     """`dev.matmul (model.py:3)`, joined by commas."""
-    names = []
+    names: list[str] = []
     for record in records:
-        where = format_location(record.location)
+        where = user_location(record.location)
         names.append(f"{record.name} ({where})" if where else record.name)
     return ", ".join(names)

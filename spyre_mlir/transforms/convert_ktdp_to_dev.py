@@ -26,8 +26,8 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from spyre_mlir.analysis.kernel import LoopLevel
 from spyre_mlir.analysis.ordering import lx_range
+from spyre_mlir.analysis.statements import LoopLevel
 from spyre_mlir.dialects import dev, ktdp, spyreop
 from spyre_mlir.transforms._functions import GRID, LX_BYTES
 from spyre_mlir.transforms._programs import PlacedRecord, assemble_program
@@ -175,9 +175,9 @@ class _Walk:
         """A load or store of a tile, a gather or a shuffle."""
         target = self.reader.tile(store.tile, store)
         indirect = load.tile.owner
-        if isinstance(indirect, ktdp.ConstructIndirectAccessTileOp):
-            if indirect.index_views:
-                return "load", self._gather(store, load, indirect, target)
+        is_indirect = isinstance(indirect, ktdp.ConstructIndirectAccessTileOp)
+        if is_indirect and indirect.index_views:
+            return "load", self._gather(store, load, indirect, target)
         source = self.reader.tile(load.tile, load)
         if source.extents != target.extents:
             raise not_staged(store, "it stores a tile of other extents than it loads")

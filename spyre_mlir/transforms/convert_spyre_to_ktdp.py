@@ -18,8 +18,9 @@ Staged form, which `convert-ktdp-to-dev` reads back one to one:
 - a transfer is a load from one space and a store to the other, a shuffle a load and a
   store in the scratchpad, a gather a load through an indirect tile;
 - a compute is loads from scratchpad views, one linalg.generic over the record's axes,
-  and one store; `library_call = "matmul"` is the matrix array's. Where an operand's stick coordinate is not a single axis, the access
-  tile is an indirect one without indices, so that indexing maps only pick axes;
+  and one store; `library_call = "matmul"` marks what the matrix array does;
+- where an operand's stick coordinate is not a single axis, its access tile is an
+  indirect one without indices, so that indexing maps only pick axes;
 - a fold or matmul starts from a tensor.splat of its identity. If it runs over several
   trips, an scf.if on all of their loops being at trip zero chooses between that and a
   load of the accumulator. Sums are f32; a narrower result is an arith.truncf of the
@@ -41,7 +42,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from spyre_mlir.algebra.access import Access, Axis
-from spyre_mlir.analysis.kernel import Kernel, Statement, build_kernel
+from spyre_mlir.analysis.kernel import build_kernel
+from spyre_mlir.analysis.statements import Kernel, Statement
 from spyre_mlir.dialects import dev, ktdp, spyre
 from spyre_mlir.dialects.spyre import is_float
 from spyre_mlir.target.opfuncs import REDUCTIONS

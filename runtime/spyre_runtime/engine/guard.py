@@ -9,6 +9,7 @@ that bits repeat.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -17,12 +18,18 @@ from torch.utils._python_dispatch import (
     _disable_current_modes,  # pyright: ignore[reportPrivateUsage]
 )
 
+_inside = threading.local()
+
 
 @contextmanager
 def plain_torch() -> Generator[None]:
+    if getattr(_inside, "now", False):  # nobody switches anything on in between
+        yield
+        return
     threads = torch.get_num_threads()
     if threads != 1:
         torch.set_num_threads(1)
+    _inside.now = True
     try:
         with (
             _disable_current_modes(),
@@ -33,5 +40,6 @@ def plain_torch() -> Generator[None]:
         ):
             yield
     finally:
+        _inside.now = False
         if threads != 1:
             torch.set_num_threads(threads)

@@ -37,6 +37,15 @@ from .values import SHORT, Value, Values
 CHUNK_ELEMENTS = 1 << 17
 """Elements worked on at a time: a few arrays of them fit the host's cache."""
 
+LONG_RUNS_ONLY = frozenset(
+    ["exp", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "erf"]
+    + ["tanh", "sqrt", "rsqrt", "pow", "atan2"]
+)
+"""
+Torch calls a vector library for these once per run of neighbours: on the sticks of a
+scratchpad tile that costs several times the function.
+"""
+
 
 @register_impls
 class VectorFunctions(InterpreterFunctions):
@@ -236,7 +245,8 @@ class _Body:
         """Where a step's result goes: a working array or the scratchpads."""
         shape = tuple(cast(torch.Size, torch.broadcast_shapes(*map(_shape, arrays))))
         record = self.record
-        if final and not record.fold and not self.site.adds:
+        plain = final and not record.fold and not self.site.adds
+        if plain and step.function not in LONG_RUNS_ONLY:
             direct = self._direct(shape, dtype)
             if direct is not None and self.out.dtype == step.dtype:
                 self.done = True

@@ -18,7 +18,7 @@ from xdsl.passes import ModulePass
 
 from spyre_mlir.algebra.access import ITEMSIZE
 from spyre_mlir.algebra.layout import DeviceLayout, elements_per_stick
-from spyre_mlir.analysis.kernel import bytes_of
+from spyre_mlir.analysis.space import bytes_of
 from spyre_mlir.binary.image import Image
 from spyre_mlir.binary.reader import read
 from spyre_mlir.binary.writer import write
@@ -174,7 +174,7 @@ class Kernels:
                 return given
             if isinstance(op, dev.CallOp):
                 made = [self.place(r) for r in op.results]
-                self._kernel(op, [*given, *made])
+                self.launch(op, [*given, *made])
             else:
                 assert isinstance(op, func.CallOp)
                 callee = self.functions[op.callee.root_reference.data]
@@ -182,7 +182,8 @@ class Kernels:
             at.update(zip(op.results, made, strict=True))
         raise AssertionError("a function without a return")
 
-    def _kernel(self, op: dev.CallOp, addresses: Sequence[int]) -> None:
+    def launch(self, op: dev.CallOp, addresses: Sequence[int]) -> None:
+        """Runs the kernel of a call on the addresses of its tensors."""
         values = (*op.operands, *op.results)
         elements = [
             address // ITEMSIZE[dtype_name(v.type)]
@@ -194,13 +195,21 @@ class Kernels:
 def run_ktdp(module: ModuleOp, arguments: Sequence[Tensor]) -> list[Tensor]:
     """The results of a module through staged `ktdp`."""
     lowered = ktdp_module(module)
-    functions = {f.sym_name.data: f for f in lowered.ops if isinstance(f, FuncOp)}
-    kernels = Kernels(functions)
-    main = functions["main"]
+    return run_calls(Kernels(functions_of(lowered)), arguments)
+
+
+def functions_of(module: ModuleOp) -> dict[str, FuncOp]:
+    return {f.sym_name.data: f for f in module.ops if isinstance(f, FuncOp)}
+
+
+def run_calls(kernels: Kernels, arguments: Sequence[Tensor]) -> list[Tensor]:
+    """The results of the calls that `main` makes."""
+    main = kernels.functions["main"]
     addresses = []
     for ssa, value in zip(main.body.block.args, arguments, strict=True):
         addresses.append(kernels.place(ssa))
-        _view(kernels.dram, ssa)[_places(ssa) + _first(ssa, addresses[-1])] = _raw(value)
+        places = _places(ssa) + _first(ssa, addresses[-1])
+        _view(kernels.dram, ssa)[places] = _raw(value)
     results = kernels.run(main, addresses)
     last = main.body.block.last_op
     assert last is not None
