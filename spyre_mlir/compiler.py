@@ -5,15 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from xdsl.dialects import builtin, func
 from xdsl.dialects.builtin import ArrayAttr, LocationAttr, NameLoc, UnknownLoc
 from xdsl.ir import SSAValue
 
 from spyre_mlir.algebra.layout import row_major
-from spyre_mlir.analysis.op_axes import bytes_of
 from spyre_mlir.analysis.placement import Life, first_fit
-from spyre_mlir.binary.image import Buffer, Call, HostValue, Image
+from spyre_mlir.analysis.space import bytes_of
+from spyre_mlir.binary.image import Buffer, BufferKind, Call, HostValue, Image
 from spyre_mlir.dialects import dev, spyre
 from spyre_mlir.transforms._functions import chip_of
 from spyre_mlir.transforms.materialize_groups import LOCATIONS
@@ -24,7 +25,7 @@ class _Value:
     """A tensor of the flattened program."""
 
     ssa: SSAValue
-    kind: str
+    kind: BufferKind
     first: int = -1
     last: int = -1
 
@@ -44,13 +45,15 @@ class _Flattened:
         default_factory=list[tuple[int, list[int], dev.CallOp]]
     )
 
-    def new(self, ssa: SSAValue, kind: str) -> int:
+    def new(self, ssa: SSAValue, kind: BufferKind) -> int:
         self.values.append(_Value(ssa, kind))
         return len(self.values) - 1
 
     def run(self, function: func.FuncOp, arguments: Sequence[int]) -> list[int]:
         """Appends the calls of a function; returns the numbers of what it returns."""
-        number = dict(zip(function.body.block.args, arguments, strict=True))
+        number: dict[SSAValue, int] = dict(
+            zip(function.body.block.args, arguments, strict=True)
+        )
         for op in function.body.block.ops:
             if isinstance(op, func.ReturnOp):
                 return [number[v] for v in op.operands]
@@ -113,7 +116,7 @@ def encode(
         chip.name,
         chip.fingerprint(),
         pool_bytes=pool_bytes,
-        numerics=numerics,  # pyright: ignore[reportArgumentType]
+        numerics=numerics,
     )
 
 
@@ -134,7 +137,7 @@ def _buffers(values: Sequence[_Value]) -> tuple[tuple[Buffer, ...], int]:
     temporary = [v for v in values if v.kind == "temporary"]
     lives = [Life(bytes_of(v.ssa), v.first, v.last) for v in temporary]
     offsets = dict(zip(map(id, temporary), first_fit(lives), strict=True))
-    buffers = []
+    buffers: list[Buffer] = []
     pool = 0
     for index, value in enumerate(values):
         bytes_ = bytes_of(value.ssa)
@@ -146,8 +149,8 @@ def _buffers(values: Sequence[_Value]) -> tuple[tuple[Buffer, ...], int]:
         buffers.append(
             Buffer(
                 f"{value.kind}{index}",
-                value.kind,  # pyright: ignore[reportArgumentType]
-                spyre.dtype_name(value.ssa.type),  # pyright: ignore
+                value.kind,
+                spyre.dtype_name(value.ssa.type),
                 tuple(spyre.tensor_of(value.ssa).get_shape()),
                 layout.dims,
                 bytes_,
@@ -162,7 +165,7 @@ def _buffers(values: Sequence[_Value]) -> tuple[tuple[Buffer, ...], int]:
 def _host_value(ssa: SSAValue, buffer: int, mutates: int) -> HostValue:
     shape = tuple(spyre.tensor_of(ssa).get_shape())
     dtype = spyre.dtype_name(ssa.type)
-    return HostValue(buffer, dtype, shape, row_major(shape), mutates)  # pyright: ignore
+    return HostValue(buffer, dtype, shape, row_major(shape), mutates)
 
 
 def _strip_positions(program: dev.ProgramOp) -> tuple[int, ...]:
@@ -170,12 +173,12 @@ def _strip_positions(program: dev.ProgramOp) -> tuple[int, ...]:
     Per record, the operation of the group that it comes from; `materialize-groups`
     wrote that as a location's name, which goes.
     """
-    positions = []
+    positions: list[int] = []
     for record, _ in dev.walk_records(program):
         location = record.location
         if isinstance(location, NameLoc) and location.desc.data.startswith("#"):
             positions.append(int(location.desc.data[1:]))
-            record.location = location.location
+            record.location = cast(LocationAttr, location.location)
         else:
             positions.append(-1)
     return tuple(positions)
@@ -190,9 +193,9 @@ def _call(
 ) -> Call:
     symbols = tuple((v, 0) for v in values)
     found = op.attributes.get(LOCATIONS)
-    if not is_shared or not isinstance(found, ArrayAttr) or -1 in positions:
+    if not is_shared or found is None or -1 in positions:
         return Call(program, symbols)
-    own = [loc for loc in found.data if isinstance(loc, LocationAttr)]
+    own = cast(ArrayAttr[LocationAttr], found).data
     if all(isinstance(loc, UnknownLoc) for loc in own):
         return Call(program, symbols)
     return Call(program, symbols, locations=tuple(own[p] for p in positions))

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ArrayAttr
     from xdsl.ir import Attribute
 
 
@@ -71,13 +72,7 @@ class Unsupported(SpyreError):
 
 def source_lines(location: Attribute) -> tuple[SourceLine, ...]:
     """Lines of the user's program that an operation's location names, inner first."""
-    from xdsl.dialects.builtin import (
-        ArrayAttr,
-        CallSiteLoc,
-        FileLineColLoc,
-        FusedLoc,
-        NameLoc,
-    )
+    from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
 
     if isinstance(location, FileLineColLoc):
         return (SourceLine(location.filename.data, location.line.data),)
@@ -86,23 +81,23 @@ def source_lines(location: Attribute) -> tuple[SourceLine, ...]:
     if isinstance(location, CallSiteLoc):
         return (*source_lines(location.callee), *source_lines(location.caller))
     if isinstance(location, FusedLoc):
-        assert isinstance(location.locations, ArrayAttr)
-        found = (line for part in location.locations for line in source_lines(part))
+        parts = cast("ArrayAttr[Attribute]", location.locations)
+        found = (line for part in parts for line in source_lines(part))
         return tuple(dict.fromkeys(found))
     return ()
 
 
 def location_names(location: Attribute) -> tuple[str, ...]:
     """Names (FX node, module path) that an operation's location carries."""
-    from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FusedLoc, NameLoc
+    from xdsl.dialects.builtin import CallSiteLoc, FusedLoc, NameLoc
 
     if isinstance(location, NameLoc):
         return (location.desc.data, *location_names(location.location))
     if isinstance(location, CallSiteLoc):
         return (*location_names(location.callee), *location_names(location.caller))
     if isinstance(location, FusedLoc):
-        assert isinstance(location.locations, ArrayAttr)
-        found = (name for part in location.locations for name in location_names(part))
+        parts = cast("ArrayAttr[Attribute]", location.locations)
+        found = (name for part in parts for name in location_names(part))
         return tuple(dict.fromkeys(found))
     return ()
 

@@ -50,7 +50,9 @@ class Cluster:
         for k, it in enumerate(space):
             if not it.parallel or (not it.splittable and it.size > 1):
                 new.blocked.add((position, k))
-        producers = {op_.results[0]: i for i, op_ in enumerate(self.ops)}
+        producers: dict[SSAValue, int] = {
+            op_.results[0]: i for i, op_ in enumerate(self.ops)
+        }
         for value, coordinates in _reads(op):
             producer = producers.get(value)
             if producer is not None:
@@ -77,7 +79,7 @@ class Cluster:
     def _merge(self, a: Member, b: Member) -> None:
         found = [c for c in self.classes if a in c or b in c]
         self.classes = [c for c in self.classes if c not in found]
-        self.classes.append(frozenset().union(*found))
+        self.classes.append(frozenset[Member]().union(*found))
 
     def dividable(self) -> list[frozenset[Member]]:
         """Classes that can be cut, by the first operation's iterator order."""
@@ -159,7 +161,7 @@ def may_join(cluster: Cluster, op: spyre.SpyreOp, cores: int) -> Cluster | None:
         return None
     if busy * 4 < 3 * min(alone.parallelism(), cores):
         return None
-    dividable = set().union(*joined.dividable()) if joined.dividable() else set()
+    dividable = set[Member]().union(*joined.dividable())
     for position, matmul in weight_matmuls(joined):
         space = joined.spaces[position]
         roles = [matmul.role(k) for k in range(len(space))]

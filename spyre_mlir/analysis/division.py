@@ -10,15 +10,14 @@ torch-spyre docs/source/architecture/spyre_accelerator.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
 from spyre_mlir.algebra.access import ITEMSIZE, Axis
-from spyre_mlir.algebra.layout import STICK_BYTES, ceil_div, elements_per_stick
+from spyre_mlir.algebra.layout import ceil_div, elements_per_stick
 from spyre_mlir.analysis.clusters import Cluster, Member
-from spyre_mlir.analysis.op_axes import bytes_of
-from spyre_mlir.analysis.space import IterRange, operands_of
+from spyre_mlir.analysis.space import IterRange, bytes_of, operands_of
 from spyre_mlir.analysis.tilebox import tile_box
 from spyre_mlir.dialects import spyre
 from spyre_mlir.target.chip import Chip
@@ -113,7 +112,8 @@ def _scorer(
     classes: Sequence[frozenset[Member]],
     ranges: Sequence[IterRange],
     chip: Chip,
-):  # -> Callable[[tuple[int, ...]], tuple[float, ...]]
+) -> Callable[[tuple[int, ...]], tuple[float, ...]]:
+    """What to keep small: a product's price, then the busiest core's work."""
     matmuls = [p for p, op in enumerate(cluster.ops) if isinstance(op, spyre.MatmulOp)]
 
     def busiest(parts: tuple[int, ...]) -> tuple[float, ...]:
@@ -218,6 +218,3 @@ def _span_message(cluster: Cluster, chip: Chip) -> str:
         f"tensor and no division brings that to the chip's {chip.max_span_bytes}; "
         "split the tensor"
     )
-
-
-__all__ = ["STICK_BYTES", "Division", "NoDivision", "divide"]

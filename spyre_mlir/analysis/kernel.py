@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
-A planned group as one core's staged program, in plain data.
+A planned group as one core's staged program.
 
 `build_kernel` spells out what the decisions on a group's operations say: the loops,
 each transfer and compute with its accesses, and every scratchpad buffer with its
@@ -11,21 +11,17 @@ is complete and the lowering allocates nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from math import prod
 
 from xdsl.ir import SSAValue
 
 from spyre_mlir.algebra.access import Access, Axis, Step
-from spyre_mlir.algebra.layout import STICK_BYTES, SYNTHETIC, ceil_div
-from spyre_mlir.algebra.linear import Linear
-from spyre_mlir.analysis.op_axes import (
-    bytes_of,
-    cut_iterators,
-    kernel_grid,
-    op_axes,
-    vector_steps,
-)
-from spyre_mlir.analysis.space import IterRange, Operand, iteration_space, operands_of
+from spyre_mlir.algebra.layout import STICK_BYTES, SYNTHETIC
+from spyre_mlir.analysis.decisions import kernel_grid, op_axes
+from spyre_mlir.analysis.reindex_box import result_box
+from spyre_mlir.analysis.space import Operand, iteration_space, operands_of
+from spyre_mlir.analysis.statements import Kernel, LoopLevel, LxBuffer, Statement
 from spyre_mlir.analysis.tilebox import (
     TileBox,
     dram_box,
@@ -34,77 +30,16 @@ from spyre_mlir.analysis.tilebox import (
     lx_walk,
     tile_box,
 )
+from spyre_mlir.analysis.vector_steps import vector_steps
 from spyre_mlir.dialects import spyre
-
-
-@dataclass(frozen=True)
-class LoopLevel:
-    """A loop of the kernel; the identity tells siblings of one depth apart."""
-
-    identity: int
-    trips: int
-
-
-@dataclass
-class LxBuffer:
-    """A scratchpad buffer of a kernel."""
-
-    owner: int
-    """Position of the operation whose decision places it."""
-    role: str
-    """`result`, `sum` (partial sums) or `stage` (a loaded operand)."""
-    bytes: int
-    """Of one stage, whole sticks."""
-    depth: int
-    first: int
-    last: int
-    """Life, as positions of operations; a buffer that a transfer touches lives on."""
-    address: int = 0
-
-    @property
-    def total_bytes(self) -> int:
-        return self.bytes * self.depth
-
-
-@dataclass(frozen=True)
-class Statement:
-    """One transfer or compute, at its place in the loop nest."""
-
-    kind: str
-    """`load`, `gather`, `matmul`, `vector`, `shuffle` or `store`."""
-    nest: tuple[LoopLevel, ...]
-    op: int
-    """Position of the operation that it belongs to."""
-    axes: tuple[Axis, ...]
-    reads: tuple[Access, ...]
-    write: Access
-    roles: str = ""
-    steps: tuple[Step, ...] = ()
-    combine: str = ""
-    fold: tuple[int, ...] = ()
-    acc_level: int = -1
-    index: tuple[int, int, int] = (0, 0, 0)
-    """Gather: stride, stick step and limit of the index."""
-
-
-@dataclass
-class Kernel:
-    """A group's program: symbols number the kernel's DRAM tensors."""
-
-    grid: tuple[int, ...]
-    symbols: list[SSAValue]
-    statements: list[Statement] = field(default_factory=list[Statement])
-    buffers: list[LxBuffer] = field(default_factory=list[LxBuffer])
-
-    def peak_bytes(self) -> int:
-        return max((b.address + b.total_bytes for b in self.buffers), default=0)
 
 
 @dataclass
 class _OpContext:
+    """An operation with what its decisions say."""
+
     position: int
     op: spyre.SpyreOp
-    space: tuple[IterRange, ...]
     axes: tuple[Axis, ...]
     shared: tuple[LoopLevel, ...]
     private: tuple[LoopLevel, ...]
@@ -113,6 +48,18 @@ class _OpContext:
     @property
     def nest(self) -> tuple[LoopLevel, ...]:
         return self.shared + self.private
+
+    def statement(
+        self,
+        kind: str,
+        reads: tuple[Access, ...],
+        write: Access,
+        steps: tuple[Step, ...] = (),
+    ) -> Statement:
+        """A compute over the operation's axes, inside all its loops."""
+        return Statement(
+            kind, self.nest, self.position, self.axes, reads, write, steps=steps
+        )
 
 
 @dataclass
@@ -164,7 +111,6 @@ class KernelBuilder:
         return LoopLevel(self._loops, trips)
 
     def _context(self, position: int, op: spyre.SpyreOp) -> _OpContext:
-        space = iteration_space(op)
         reduced = op.reduction_iterators()
         levels = op.tile.levels_data if op.tile else ()
         count = sum(1 for it, _ in levels if it not in reduced)
@@ -172,9 +118,9 @@ class KernelBuilder:
             self._shared = tuple(self._loop(t) for _, t in levels[:count])
         shared = self._shared
         private = tuple(self._loop(t) for _, t in levels[count:])
-        axes = op_axes(op, space)
+        axes = op_axes(op, iteration_space(op))
         depth = op.tile.depth_data if op.tile else 1
-        return _OpContext(position, op, space, axes, shared, private, depth)
+        return _OpContext(position, op, axes, shared, private, depth)
 
     # ---- buffers
 
@@ -193,9 +139,7 @@ class KernelBuilder:
     def _result_tile(self, ctx: _OpContext, target: Operand) -> _Tile:
         box = tile_box(target, ctx.axes)
         stored = target.value in self._output
-        trips = 1
-        for level in ctx.shared:
-            trips *= level.trips
+        trips = prod(level.trips for level in ctx.shared)
         depth = ctx.depth if stored and trips > 1 else 1
         buffer = self._buffer(ctx, "result", box.lx_bytes, depth)
         buffer.last = -1 if stored else self._last_use.get(target.value, ctx.position)
@@ -216,17 +160,12 @@ class KernelBuilder:
         known = self._loads.get(key)
         if known is not None:
             return known
-        trips = 1
-        for loop in nest:
-            trips *= loop.trips
-        depth = ctx.depth if trips > 1 else 1
+        depth = ctx.depth if prod(loop.trips for loop in nest) > 1 else 1
         buffer = self._buffer(ctx, "stage", box.lx_bytes, depth)
         tile = _Tile(buffer, box, level if depth > 1 else 0)
         target = _staged(lx_box(operand, box, buffer.address), tile)
         source = replace(source, loop_strides=source.loop_strides[:level])
-        self.kernel.statements.append(
-            Statement("load", nest, ctx.position, box.axes, (source,), target)
-        )
+        self._emit(Statement("load", nest, ctx.position, box.axes, (source,), target))
         self._loads[key] = tile
         return tile
 
@@ -243,11 +182,8 @@ class KernelBuilder:
         access = lx_walk(operand, tile.box, axes, tile.buffer.address, private)
         return _staged(access, tile)
 
-    def _emit(self, ctx: _OpContext, kind: str, **fields_: object) -> None:
-        nest = fields_.pop("nest", ctx.nest)
-        self.kernel.statements.append(
-            Statement(kind, nest, ctx.position, **fields_)  # pyright: ignore
-        )
+    def _emit(self, statement: Statement) -> None:
+        self.kernel.statements.append(statement)
 
     def _store(self, ctx: _OpContext, target: Operand, tile: _Tile) -> None:
         symbol = self._output.get(target.value)
@@ -255,13 +191,9 @@ class KernelBuilder:
             return
         access = dram_box(target, tile.box, symbol)
         source = _staged(lx_box(target, tile.box, tile.buffer.address), tile)
+        axes = tile.box.axes
         self._emit(
-            ctx,
-            "store",
-            nest=ctx.shared,
-            axes=tile.box.axes,
-            reads=(source,),
-            write=access,
+            Statement("store", ctx.shared, ctx.position, axes, (source,), access)
         )
 
     # ---- operations
@@ -282,14 +214,8 @@ class KernelBuilder:
             write = _staged(
                 lx_walk(target, tile.box, ctx.axes, tile.buffer.address), tile
             )
-            self._emit(
-                ctx,
-                "vector",
-                axes=ctx.axes,
-                reads=reads,
-                write=write,
-                steps=vector_steps(op),
-            )
+            steps = vector_steps(op)
+            self._emit(ctx.statement("vector", reads, write, steps=steps))
             self._store(ctx, target, tile)
 
     def _contraction(
@@ -313,44 +239,10 @@ class KernelBuilder:
             wide = "f32" if spyre.is_float(target.dtype) else target.dtype
             if wide != target.dtype:
                 write = self._partial_sums(ctx, target, tile, wide)
-        if isinstance(op, spyre.MatmulOp):
-            roles = "".join(op.role(k) for k in range(len(ctx.axes)))
-            self._emit(
-                ctx,
-                "matmul",
-                axes=ctx.axes,
-                reads=reads,
-                write=write,
-                roles=roles,
-                acc_level=acc_level,
-            )
-        else:
-            self._emit(
-                ctx,
-                "vector",
-                axes=ctx.axes,
-                reads=reads,
-                write=write,
-                steps=steps,
-                combine=op.kind.data,
-                fold=op.dims_data,
-                acc_level=acc_level,
-            )
+        statement = ctx.statement("vector", reads, write, steps=steps)
+        self._emit(_contracting(statement, op, acc_level))
         if write is not result:
-            # The reduced axes have extent one in what is left to do.
-            reduced = op.reduction_iterators()
-            axes = tuple(
-                Axis.whole(1) if k in reduced else a for k, a in enumerate(ctx.axes)
-            )
-            self._emit(
-                ctx,
-                "vector",
-                nest=ctx.shared,
-                axes=axes,
-                reads=(write,),
-                write=result,
-                steps=(Step("cast", (0,), target.dtype),),
-            )
+            self._emit(_rounding(ctx, write, result, target.dtype))
         self._store(ctx, target, tile)
 
     def _partial_sums(
@@ -377,17 +269,19 @@ class KernelBuilder:
         strides = source.layout.dim_strides(source.shape, eps)
         on_stick = source.stick_dim == op.axis_data
         self._emit(
-            ctx,
-            "gather",
-            nest=ctx.shared,
-            axes=ctx.axes,
-            reads=(walk, index_read),
-            write=write,
-            index=(
-                0 if on_stick else strides[op.axis_data],
-                int(on_stick),
-                source.shape[op.axis_data],
-            ),
+            Statement(
+                "gather",
+                ctx.shared,
+                ctx.position,
+                ctx.axes,
+                (walk, index_read),
+                write,
+                index=(
+                    0 if on_stick else strides[op.axis_data],
+                    int(on_stick),
+                    source.shape[op.axis_data],
+                ),
+            )
         )
         self._store(ctx, target, tile)
 
@@ -397,17 +291,18 @@ class KernelBuilder:
         target = result_box(op, operands)
         tile = self._result_tile(ctx, target)
         if op.fill is not None:
-            box_axes = tile.box.axes
-            whole = lx_box(target, tile.box, tile.buffer.address)
+            whole = _staged(lx_box(target, tile.box, tile.buffer.address), tile)
             value = spyre.number_of(op.fill)
             self._emit(
-                ctx,
-                "vector",
-                nest=ctx.shared,
-                axes=box_axes,
-                reads=(),
-                write=_staged(whole, tile),
-                steps=(Step("constant", (), target.dtype, (value,)),),
+                Statement(
+                    "vector",
+                    ctx.shared,
+                    ctx.position,
+                    tile.box.axes,
+                    (),
+                    whole,
+                    steps=(Step("constant", (), target.dtype, (value,)),),
+                )
             )
         for source, piece_target in pairs:
             self._piece(ctx, source, piece_target, tile)
@@ -424,14 +319,34 @@ class KernelBuilder:
             walk = dram_walk(source, axes, self._symbol[source.value])
             if is_stick_copy(walk, write, axes, target):
                 self._emit(
-                    ctx, "load", nest=ctx.shared, axes=axes, reads=(walk,), write=write
+                    Statement("load", ctx.shared, ctx.position, axes, (walk,), write)
                 )
                 return
         piece = replace(ctx, axes=axes)
         read = self._read(piece, source, axes)
-        self._emit(
-            ctx, "shuffle", nest=ctx.shared, axes=axes, reads=(read,), write=write
-        )
+        self._emit(Statement("shuffle", ctx.shared, ctx.position, axes, (read,), write))
+
+
+def _contracting(
+    statement: Statement, op: spyre.MatmulOp | spyre.ReduceOp, acc_level: int
+) -> Statement:
+    """A statement that sums over what the operation reduces."""
+    if isinstance(op, spyre.MatmulOp):
+        roles = "".join(op.role(k) for k in range(len(statement.axes)))
+        return replace(statement, kind="matmul", roles=roles, acc_level=acc_level)
+    return replace(
+        statement, combine=op.kind.data, fold=op.dims_data, acc_level=acc_level
+    )
+
+
+def _rounding(ctx: _OpContext, sums: Access, result: Access, dtype: str) -> Statement:
+    """Brings finished sums to the result's type; the reduced axes have extent one."""
+    reduced = ctx.op.reduction_iterators()
+    axes = tuple(Axis.whole(1) if k in reduced else a for k, a in enumerate(ctx.axes))
+    steps = (Step("cast", (0,), dtype),)
+    return Statement(
+        "vector", ctx.shared, ctx.position, axes, (sums,), result, steps=steps
+    )
 
 
 def is_stick_copy(
@@ -452,41 +367,6 @@ def is_stick_copy(
     ends = axis.size % source.eps == 0 or target.shape[target.stick_dim] == axis.size
     aligned = source.base % STICK_BYTES == 0 and walk.base % STICK_BYTES == 0
     return ends and aligned and axis.halo == 0
-
-
-def result_box(op: spyre.ReindexOp, operands: Sequence[Operand]) -> Operand:
-    """The result of a reindex as one operand: what all pieces together write."""
-    rank = len(op.sizes())
-    shape = tuple(spyre.tensor_of(op.result).get_shape())
-    sizes = list(op.sizes())
-    coordinates = []
-    targets = [o for o in operands if o.is_target]
-    for dim, extent in enumerate(shape):
-        exprs = [t.coordinates[dim] for t in targets]
-        split = _leading(exprs, op, rank)
-        if split is None:
-            sizes.append(extent)
-            coordinates.append((None, len(sizes) - 1, 1))
-        else:
-            step = exprs[0].coefficients[split]
-            sizes.append(step)
-            coordinates.append((split, len(sizes) - 1, step))
-    maps = []
-    for split, own, step in coordinates:
-        coefficients = [0] * len(sizes)
-        coefficients[own] = 1
-        if split is not None:
-            coefficients[split] = step
-        maps.append(Linear(tuple(coefficients)))
-    return Operand(op.result, tuple(maps), tuple(sizes), True)
-
-
-def _leading(exprs: Sequence[Linear], op: spyre.ReindexOp, rank: int) -> int | None:
-    """The shared iterator that is cut and steps along this dimension, or None."""
-    cut = set(cut_iterators(op))
-    found = {k for e in exprs for k in e.used if k < rank and k in cut}
-    assert len(found) <= 1, "two cut iterators on one dimension"
-    return found.pop() if found else None
 
 
 def _in_program_order(
@@ -570,6 +450,3 @@ def build_kernel(
 ) -> Kernel:
     """The staged program of a planned group that reads `inputs`, writes `outputs`."""
     return KernelBuilder(ops, inputs, outputs).build()
-
-
-__all__ = ["Kernel", "LxBuffer", "Statement", "build_kernel", "bytes_of", "ceil_div"]

@@ -179,11 +179,20 @@ def _conflict(
     pairs += [(a, b) for a in reads_a for b in writes_b]
     for (first_a, last_a, a), (first_b, last_b, b) in pairs:
         if first_a < last_b and first_b < last_a:
-            both = (
-                a.depth == b.depth
-                and a.stage_bytes == b.stage_bytes
-                and a.stage_levels == b.stage_levels == level
-            )
-            found = a.depth if both else 1
+            extent = max(last_a, last_b) - min(first_a, first_b)
+            found = a.depth if _same_stages(a, b, level, extent) else 1
             stages = found if stages is None else min(stages, found)
     return stages
+
+
+def _same_stages(a: Access, b: Access, level: int, extent: int) -> bool:
+    """
+    Whether two accesses, `extent` bytes apart at most, meet in one stage alone: both
+    turn with each trip of the loops that they share, and neither leaves its stage.
+    """
+    turns = (a.depth, a.stage_bytes, a.stage_levels)
+    return (
+        turns == (b.depth, b.stage_bytes, b.stage_levels)
+        and a.stage_levels == level
+        and extent <= a.depth * a.stage_bytes
+    )

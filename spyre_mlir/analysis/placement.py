@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spyre_mlir.algebra.layout import STICK_BYTES, ceil_div
-from spyre_mlir.analysis.kernel import LxBuffer
+from spyre_mlir.analysis.statements import LxBuffer
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, FusedLoc, LocationAttr, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp
 
 OUTLINED = "outlined"
-"""Metadata of a location that lists lines, in an order that function and calls share."""
+"""Metadata of a location that lists lines, in the order of function and calls."""
 
 
 def outlined_lines(location: LocationAttr) -> tuple[LocationAttr, ...]:

@@ -13,7 +13,8 @@ from math import gcd, lcm
 
 from xdsl.ir import SSAValue
 
-from spyre_mlir.algebra.layout import SYNTHETIC, DeviceLayout, ceil_div
+from spyre_mlir.algebra.access import ITEMSIZE
+from spyre_mlir.algebra.layout import STICK_BYTES, SYNTHETIC, DeviceLayout, ceil_div
 from spyre_mlir.algebra.linear import Linear
 from spyre_mlir.dialects import spyre
 
@@ -157,3 +158,13 @@ def _is_splittable(operand: Operand, iterator: int) -> bool:
         if operand.is_target and not 0 <= coordinate.offset <= step - span:
             return False
     return True
+
+
+def bytes_of(value: SSAValue) -> int:
+    """DRAM footprint of a tensor value."""
+    shape = spyre.tensor_of(value).get_shape()
+    layout = spyre.layout_of(value)
+    itemsize = ITEMSIZE[spyre.dtype_name(value.type)]
+    if layout is None:
+        raise ValueError(f"{value.type} has no layout")
+    return max(layout.bytes(shape, itemsize), STICK_BYTES)

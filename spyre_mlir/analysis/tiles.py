@@ -17,9 +17,10 @@ from spyre_mlir.algebra.access import Access, Axis
 from spyre_mlir.algebra.layout import STICK_BYTES, ceil_div
 from spyre_mlir.analysis.clusters import Cluster, Member
 from spyre_mlir.analysis.groups import Group, with_tiles
-from spyre_mlir.analysis.kernel import Kernel, build_kernel
+from spyre_mlir.analysis.kernel import build_kernel
 from spyre_mlir.analysis.placement import place_buffers
 from spyre_mlir.analysis.space import IterRange, iteration_space
+from spyre_mlir.analysis.statements import Kernel
 from spyre_mlir.dialects import spyre
 from spyre_mlir.target.chip import Chip
 
@@ -79,10 +80,10 @@ class TilePlanner:
                 return self._tiles(self._overlapped(loops))
         found = [f for f in map(self._cut, (starts[0], starts[-1])) if f is not None]
         if not found:
+            needed = self._evaluate(starts[-1]).lx_bytes
             raise DoesNotFit(
-                f"{self.group.ops[0].name}: one tile needs "
-                f"{self._evaluate(starts[-1]).lx_bytes} bytes of scratchpad, a core has "
-                f"{self.limit}"
+                f"{self.group.ops[0].name}: one tile needs {needed} bytes of "
+                f"scratchpad, a core has {self.limit}"
             )
         return self._tiles(self._overlapped(min(found, key=self._price)))
 

@@ -9,8 +9,10 @@ from xdsl.dialects import builtin, func
 from xdsl.dialects.builtin import FunctionType, StringAttr
 from xdsl.utils.exceptions import PassFailedException
 
+from spyre_mlir.dialects import spyre
 from spyre_mlir.target.chip import Chip
 from spyre_mlir.target.chips import load_chip
+from spyre_mlir.transforms._errors import PassError
 
 GRID = "grid"
 """Attribute of a kernel, a function that every core runs."""
@@ -25,6 +27,21 @@ def tensor_functions(module: builtin.ModuleOp) -> Iterator[func.FuncOp]:
     for op in module.ops:
         if isinstance(op, func.FuncOp) and op.body.blocks and GRID not in op.attributes:
             yield op
+
+
+def laid_out_functions(module: builtin.ModuleOp) -> Iterator[func.FuncOp]:
+    """The same, for passes that need layouts; PassError where one is undecided."""
+    for function in tensor_functions(module):
+        for op in function.body.block.ops:
+            if not isinstance(op, spyre.SpyreOp):
+                continue
+            for value in (*op.operands, *op.results):
+                if spyre.layout_of(value) is None:
+                    message = f"{op.name}: {value.type} has no layout"
+                    raise PassError(
+                        f"{message}; run spyre-plan-layouts first", op.location
+                    )
+        yield function
 
 
 def refresh_signature(function: func.FuncOp) -> None:

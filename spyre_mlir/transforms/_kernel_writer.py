@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from spyre_mlir.algebra.access import Access, Axis
-from spyre_mlir.analysis.kernel import LoopLevel
+from spyre_mlir.analysis.statements import LoopLevel
 from spyre_mlir.dialects import ktdp
 from spyre_mlir.transforms import _affine as shared
 from spyre_mlir.transforms._scalars import constant_op

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Operation
 
-from spyre_mlir.analysis.kernel import LoopLevel
 from spyre_mlir.analysis.ordering import Placed, order_records
+from spyre_mlir.analysis.statements import LoopLevel
 from spyre_mlir.dialects import dev
 
 

@@ -33,7 +33,7 @@ from xdsl.utils.hints import isa
 from spyre_mlir.algebra.access import Access, Axis
 from spyre_mlir.algebra.linear import Linear
 from spyre_mlir.algebra.linear import linear_map as linear_of
-from spyre_mlir.analysis.kernel import LoopLevel
+from spyre_mlir.analysis.statements import LoopLevel
 from spyre_mlir.dialects import ktdp
 from spyre_mlir.dialects.spyre import dtype_name
 from spyre_mlir.transforms import _affine as shared

@@ -16,15 +16,16 @@ from xdsl.context import Context
 from xdsl.dialects import builtin
 from xdsl.passes import ModulePass
 
+from spyre_mlir.analysis.decisions import division_digits, op_axes
 from spyre_mlir.analysis.division import MAX_UNEVEN, span_bytes
 from spyre_mlir.analysis.groups import Group, groups_of
-from spyre_mlir.analysis.kernel import Kernel, build_kernel
-from spyre_mlir.analysis.op_axes import division_digits, op_axes
+from spyre_mlir.analysis.kernel import build_kernel
 from spyre_mlir.analysis.space import IterRange, iteration_space
+from spyre_mlir.analysis.statements import Kernel
 from spyre_mlir.dialects import spyre
 from spyre_mlir.target.chip import Chip
 from spyre_mlir.transforms._errors import PassError
-from spyre_mlir.transforms._functions import chip_of, tensor_functions
+from spyre_mlir.transforms._functions import chip_of, laid_out_functions
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class CheckPlanPass(ModulePass):
 
     def apply(self, ctx: Context, op: builtin.ModuleOp) -> None:
         chip = chip_of(op)
-        for function in tensor_functions(op):
+        for function in laid_out_functions(op):
             for group in groups_of(function):
                 grid = division_digits(group.ops[0])[0]
                 for member in group.ops:

@@ -26,8 +26,8 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from spyre_mlir.analysis.kernel import LoopLevel
 from spyre_mlir.analysis.ordering import lx_range
+from spyre_mlir.analysis.statements import LoopLevel
 from spyre_mlir.dialects import dev, ktdp, spyreop
 from spyre_mlir.transforms._functions import GRID, LX_BYTES
 from spyre_mlir.transforms._programs import PlacedRecord, assemble_program

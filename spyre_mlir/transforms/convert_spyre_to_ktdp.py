@@ -42,7 +42,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from spyre_mlir.algebra.access import Access, Axis
-from spyre_mlir.analysis.kernel import Kernel, Statement, build_kernel
+from spyre_mlir.analysis.kernel import build_kernel
+from spyre_mlir.analysis.statements import Kernel, Statement
 from spyre_mlir.dialects import dev, ktdp, spyre
 from spyre_mlir.dialects.spyre import is_float
 from spyre_mlir.target.opfuncs import REDUCTIONS

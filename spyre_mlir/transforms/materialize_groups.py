@@ -31,9 +31,9 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from spyre_mlir.analysis.decisions import kernel_grid
 from spyre_mlir.analysis.groups import Group, groups_of
-from spyre_mlir.analysis.op_axes import kernel_grid
-from spyre_mlir.transforms._functions import GRID, tensor_functions
+from spyre_mlir.transforms._functions import GRID, laid_out_functions
 
 LOCATIONS = "locations"
 """Attribute of a call: the location of each operation of its group."""
@@ -45,7 +45,7 @@ class MaterializeGroupsPass(ModulePass):
 
     def apply(self, ctx: Context, op: builtin.ModuleOp) -> None:
         kernels: dict[Hashable, func.FuncOp] = {}
-        for function in list(tensor_functions(op)):
+        for function in list(laid_out_functions(op)):
             for group in groups_of(function):
                 key = _key(group)
                 kernel = kernels.get(key)

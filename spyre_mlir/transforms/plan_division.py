@@ -23,7 +23,7 @@ from spyre_mlir.analysis.division import NoDivision, divide
 from spyre_mlir.dialects import spyre
 from spyre_mlir.target.chip import Chip
 from spyre_mlir.transforms._errors import PassError
-from spyre_mlir.transforms._functions import chip_of, tensor_functions
+from spyre_mlir.transforms._functions import chip_of, laid_out_functions
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class PlanDivisionPass(ModulePass):
 
     def apply(self, ctx: Context, op: builtin.ModuleOp) -> None:
         chip = chip_of(op)
-        for function in tensor_functions(op):
+        for function in laid_out_functions(op):
             for cluster in clusters_of(function, chip.cores):
                 _divide(cluster, chip)
 

@@ -20,13 +20,13 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.passes import ModulePass
 
 from spyre_mlir.analysis.clusters import clusters_of
+from spyre_mlir.analysis.decisions import division_digits
 from spyre_mlir.analysis.groups import Group
-from spyre_mlir.analysis.op_axes import division_digits
 from spyre_mlir.analysis.tiles import DoesNotFit, TilePlanner
 from spyre_mlir.dialects import spyre
 from spyre_mlir.target.chip import Chip
 from spyre_mlir.transforms._errors import PassError
-from spyre_mlir.transforms._functions import chip_of, tensor_functions
+from spyre_mlir.transforms._functions import chip_of, laid_out_functions
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class PlanGroupsPass(ModulePass):
 
     def apply(self, ctx: Context, op: builtin.ModuleOp) -> None:
         chip = chip_of(op)
-        for function in tensor_functions(op):
+        for function in laid_out_functions(op):
             taken = [
                 o.group.value.data
                 for o in function.walk()

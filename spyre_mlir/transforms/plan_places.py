@@ -23,7 +23,7 @@ from spyre_mlir.analysis.groups import groups_of
 from spyre_mlir.analysis.kernel import build_kernel
 from spyre_mlir.analysis.placement import place_buffers
 from spyre_mlir.dialects import spyre
-from spyre_mlir.transforms._functions import tensor_functions
+from spyre_mlir.transforms._functions import laid_out_functions
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class PlanPlacesPass(ModulePass):
     name = "spyre-plan-places"
 
     def apply(self, ctx: Context, op: builtin.ModuleOp) -> None:
-        for function in tensor_functions(op):
+        for function in laid_out_functions(op):
             for group in groups_of(function):
                 if any(o.places is not None for o in group.ops):
                     continue

@@ -20,7 +20,7 @@ from xdsl.passes import ModulePass
 from spyre_mlir.analysis.groups import groups_of, with_tiles
 from spyre_mlir.analysis.tiles import DoesNotFit, TilePlanner
 from spyre_mlir.transforms._errors import PassError
-from spyre_mlir.transforms._functions import chip_of, tensor_functions
+from spyre_mlir.transforms._functions import chip_of, laid_out_functions
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class PlanTilesPass(ModulePass):
 
     def apply(self, ctx: Context, op: builtin.ModuleOp) -> None:
         chip = chip_of(op)
-        for function in tensor_functions(op):
+        for function in laid_out_functions(op):
             for group in groups_of(function):
                 if any(o.tile is not None for o in group.ops):
                     continue

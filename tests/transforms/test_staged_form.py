@@ -14,7 +14,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from spyre_mlir.algebra.access import Access, Axis
 from spyre_mlir.algebra.layout import ceil_div
-from spyre_mlir.analysis.kernel import LoopLevel
+from spyre_mlir.analysis.statements import LoopLevel
 from spyre_mlir.transforms._kernel_writer import KernelWriter
 from spyre_mlir.transforms._staged import StagedReader
 

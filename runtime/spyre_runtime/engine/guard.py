@@ -10,17 +10,19 @@ that bits repeat.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import torch
-from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._python_dispatch import (
+    _disable_current_modes,  # pyright: ignore[reportPrivateUsage]
+)
 
 _inside = threading.local()
 
 
 @contextmanager
-def plain_torch() -> Iterator[None]:
+def plain_torch() -> Generator[None]:
     if getattr(_inside, "now", False):  # nobody switches anything on in between
         yield
         return
@@ -31,7 +33,7 @@ def plain_torch() -> Iterator[None]:
     try:
         with (
             _disable_current_modes(),
-            torch._C.DisableTorchFunction(),
+            torch._C.DisableTorchFunction(),  # pyright: ignore[reportPrivateUsage]
             torch.inference_mode(False),
             torch.no_grad(),
             torch.autocast("cpu", enabled=False),

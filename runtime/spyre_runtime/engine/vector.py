@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import cast
 
 import torch
 from xdsl.interpreter import (
@@ -242,7 +243,7 @@ class _Body:
         final: bool,
     ) -> torch.Tensor:
         """Where a step's result goes: a working array or the scratchpads."""
-        shape = tuple(torch.broadcast_shapes(*(a.shape for a in arrays)))
+        shape = tuple(cast(torch.Size, torch.broadcast_shapes(*map(_shape, arrays))))
         record = self.record
         plain = final and not record.fold and not self.site.adds
         if plain and step.function not in LONG_RUNS_ONLY:
@@ -384,6 +385,10 @@ class _Body:
         self.runs += load_block(self.site, self.out, self.target, placed)
         self.runs.append(partial(combine, held, part, out=held))
         return held
+
+
+def _shape(array: torch.Tensor) -> torch.Size:
+    return array.shape
 
 
 def _identity(combine: str, dtype: torch.dtype) -> float | int | bool:

@@ -26,6 +26,7 @@ from spyre_mlir.algebra.linear import Linear, linear_map
 
 from .types import (
     DivisionAttr,
+    PlaceAttr,
     TileAttr,
     dtype_name,
     layout_of,
@@ -44,7 +45,7 @@ class SpyreOp(IRDLOperation):
     division = opt_attr_def(DivisionAttr)
     group = opt_attr_def(IntegerAttr)
     tile = opt_attr_def(TileAttr)
-    places = opt_attr_def(ArrayAttr)
+    places = opt_attr_def(ArrayAttr[PlaceAttr])
     via = opt_attr_def(ArrayAttr)
 
     def sizes(self) -> tuple[int, ...]:

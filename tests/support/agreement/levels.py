@@ -18,7 +18,7 @@ from xdsl.passes import ModulePass
 
 from spyre_mlir.algebra.access import ITEMSIZE
 from spyre_mlir.algebra.layout import DeviceLayout, elements_per_stick
-from spyre_mlir.analysis.op_axes import bytes_of
+from spyre_mlir.analysis.space import bytes_of
 from spyre_mlir.binary.image import Image
 from spyre_mlir.binary.reader import read
 from spyre_mlir.binary.writer import write
