@@ -86,8 +86,9 @@ class Program:
             n: _attribute(gm, n.target) for n in nodes if n.op == "get_attr"
         }
         self.inputs = self._inputs(arguments, static)
-        self.decisions = decide(self.graph)
-        self.segments = segment(self.decisions)
+        with phase("partition"):
+            self.decisions = decide(self.graph)
+            self.segments = segment(self.decisions)
         self.steps = self._compile()
         self.returned = self._returned()
         self.computed = self._computed()
