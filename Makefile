@@ -5,7 +5,7 @@
 # make check   format, lint, types
 #
 # PYTHON is the Python 3.11 to use, PIP_ARGS are given to each `pip install`
-# (for PyTorch without CUDA: --extra-index-url https://download.pytorch.org/whl/cpu).
+# (say where PyTorch without CUDA is, if pip would take another build).
 
 PYTHON ?= python3
 PIP_ARGS ?=

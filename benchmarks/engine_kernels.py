@@ -18,16 +18,17 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
+from typing import Any
 
 import numpy as np
 import torch
-from spyre_runtime.engine import Engine
 
-from spyre_mlir.algebra.access import Axis, Step
+from spyre_mlir.algebra.access import Access, Axis, Step
 from spyre_mlir.dialects import dev
-from tests.engine.builders import access, buffer, chain, synced, tile
+from spyre_runtime.engine import Engine
+from tests.engine.builders import Buffer, access, buffer, chain, synced, tile
 
 MEBI = 1 << 20
 
@@ -45,18 +46,14 @@ def place(engine: Engine, address: int, raw: torch.Tensor) -> None:
     engine.machine.memory[address : address + raw.numel()] = raw
 
 
-def matmul(m: int, n: int, k: int, grid: tuple[int, int], tile_k: int) -> Case:
-    axes = [
-        Axis(m, 0, -(-m // grid[0]), -1, -(-m // grid[0])),
-        Axis(n, 1, -(-n // grid[1] // 64) * 64, -1, -(-n // grid[1] // 64) * 64),
-        Axis(k, -1, k, 0, tile_k),
-    ]
-    trips = -(-k // tile_k)
-    whole = [buffer("f16", s) for s in ((m, k), (k, n), (m, n))]
+def matmul_program(
+    whole: list[Any], axes: list[Axis], grid: tuple[int, int], trips: int
+) -> dev.ProgramOp:
+    """A double-buffered product whose contraction runs in `trips` trips."""
     left, right = tile("f16", axes, (0, 2)), tile("f16", axes, (2, 1))
     stages = min(2, trips)
 
-    def staged(held, base, places):
+    def staged(held: Buffer, base: int, places: tuple[int, ...]) -> Access:
         return access(
             held,
             axes,
@@ -94,11 +91,10 @@ def matmul(m: int, n: int, k: int, grid: tuple[int, int], tile_k: int) -> Case:
         [(0, 1, 1), (3, 1, 0)],
     )
     flat = axes[:2]
-    cut = dict(strides=acc.strides[:2], stick=acc.stick[:2])
     rounded = synced(
         dev.VectorOp(
             flat,
-            [type(acc)(**{**acc.__dict__, **cut})],
+            [replace(acc, strides=acc.strides[:2], stick=acc.stick[:2])],
             [Step("cast", (0,), "f16")],
             access(out, flat, (0, 1), result.base),
         ),
@@ -113,7 +109,7 @@ def matmul(m: int, n: int, k: int, grid: tuple[int, int], tile_k: int) -> Case:
         ),
         [(4, 1, 0)],
     )
-    program = dev.ProgramOp(
+    return dev.ProgramOp(
         "matmul",
         grid,
         3,
@@ -126,6 +122,16 @@ def matmul(m: int, n: int, k: int, grid: tuple[int, int], tile_k: int) -> Case:
             dev.StreamOp("store", [store]),
         ],
     )
+
+
+def matmul(m: int, n: int, k: int, grid: tuple[int, int], tile_k: int) -> Case:
+    axes = [
+        Axis(m, 0, -(-m // grid[0]), -1, -(-m // grid[0])),
+        Axis(n, 1, -(-n // grid[1] // 64) * 64, -1, -(-n // grid[1] // 64) * 64),
+        Axis(k, -1, k, 0, tile_k),
+    ]
+    whole = [buffer("f16", s) for s in ((m, k), (k, n), (m, n))]
+    program = matmul_program(whole, axes, grid, -(-k // tile_k))
     program.verify()
     engine = Engine(torch.zeros(128 * MEBI, dtype=torch.uint8))
     symbols = (0, whole[0].bytes, whole[0].bytes + whole[1].bytes)
@@ -179,12 +185,12 @@ def rows_case(
     )
 
 
-def sparse(dtype: str, axes: list[Axis], base: int):
+def sparse(dtype: str, axes: list[Axis], base: int) -> Access:
     return access(tile(dtype, axes, (0,), (0, -1)), axes, (0,), base)
 
 
 def softmax(rows: int, columns: int, per_trip: int) -> Case:
-    def records(axes, out, free):
+    def records(axes: list[Axis], out: int, free: int) -> list[dev.RecordOp]:
         x = access(tile("f16", axes, (0, 1)), axes, (0, 1), 0)
         y = access(tile("f16", axes, (0, 1)), axes, (0, 1), out)
         top, total = sparse("f16", axes, free), sparse("f16", axes, free + 65536)
@@ -200,10 +206,10 @@ def softmax(rows: int, columns: int, per_trip: int) -> Case:
             dev.VectorOp(axes, [y, total], [Step("div", (0, 1), "f16")], y),
         ]
 
-    def baseline(x):
+    def baseline(x: np.ndarray) -> Callable[[], object]:
         e = np.empty_like(x)
 
-        def run():
+        def run() -> None:
             np.subtract(x, x.max(1, keepdims=True), out=e)
             np.exp(e, out=e)
             np.divide(e, e.sum(1, keepdims=True), out=e)
@@ -216,7 +222,7 @@ def softmax(rows: int, columns: int, per_trip: int) -> Case:
 
 
 def layernorm(rows: int, columns: int, per_trip: int) -> Case:
-    def records(axes, out, free):
+    def records(axes: list[Axis], out: int, free: int) -> list[dev.RecordOp]:
         x = access(tile("f16", axes, (0, 1)), axes, (0, 1), 0)
         y = access(tile("f16", axes, (0, 1)), axes, (0, 1), out)
         total, square = sparse("f32", axes, free), sparse("f32", axes, free + 65536)
@@ -250,10 +256,10 @@ def layernorm(rows: int, columns: int, per_trip: int) -> Case:
             ),
         ]
 
-    def baseline(x):
+    def baseline(x: np.ndarray) -> Callable[[], object]:
         e, s = np.empty_like(x), np.empty_like(x)
 
-        def run():
+        def run() -> None:
             np.subtract(x, x.mean(1, keepdims=True), out=e)
             np.multiply(e, e, out=s)
             np.multiply(e, 1 / np.sqrt(s.mean(1, keepdims=True)), out=e)

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 import spyre_mlir.torch_bridge.register  # noqa: F401
-from spyre_mlir.torch_bridge import card_executor
+import spyre_runtime.autoload
 
 Array = np.ndarray
 
@@ -112,26 +112,20 @@ KERNELS = (
 def _launch(
     kernel: Kernel, inputs: list[torch.Tensor]
 ) -> tuple[Callable[[], None], float]:
-    """A warm launch on card memory, and the largest error of its result."""
-    made: list[card_executor.CardSegment] = []
-    original = card_executor.CardSegment.__init__
-
-    def remember(self: card_executor.CardSegment, *args: object) -> None:
-        original(self, *args)  # type: ignore[arg-type]
-        made.append(self)
-
-    card_executor.CardSegment.__init__ = remember  # type: ignore[method-assign]
+    """A warm launch on card tensors, and the largest error of its result."""
     compiled = torch.compile(kernel.function, backend="spyre_mlir")
+    on_card = [x.to("spyre") for x in inputs]
     with torch.no_grad():
-        result = compiled(*inputs)
-    card_executor.CardSegment.__init__ = original  # type: ignore[method-assign]
+        result = compiled(*on_card).cpu()
     expected = kernel.numpy(*(x.float().numpy() for x in inputs))
     error = np.abs(result.float().numpy() - expected).max() / np.abs(expected).max()
-    (segment,) = made
-    executable = segment.executable
-    arguments, results = segment.blocks(inputs)
-    print(kernel.name, "simulated us", executable.total_picoseconds / 1e6)
-    return (lambda: executable.launch(arguments, results)), float(error)
+
+    def launch() -> None:
+        with torch.no_grad():
+            compiled(*on_card)
+        torch.spyre.synchronize()
+
+    return launch, float(error)
 
 
 def _measure(kernel: Kernel, runs: int) -> tuple[float, float, float]:
@@ -161,6 +155,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
+    spyre_runtime.autoload.autoload()
     table = Table(title="CPU seconds of a warm launch")
     for column in ("kernel", "card ms", "NumPy ms", "ratio", "limit", "error"):
         table.add_column(column)

@@ -23,12 +23,12 @@ from sentence_encoder import SentenceEncoder, load_encoder, tokenize
 
 from spyre_mlir.torch_bridge.report import last_report
 
-WORDS = (
+STORY = (
     "the old harbour was quiet before the storm came in from the north and the boats "
     "lay close together while a few gulls walked along the wall looking for fish that "
     "nobody had left there and far out a light blinked twice then went dark again so "
     "that the keeper climbed all of the stairs once more with a lamp in his hand"
-).split()
+)
 OPENINGS = (
     "Rain.",
     "Prices rose again",
@@ -51,7 +51,9 @@ def sentences() -> list[str]:
     made = []
     for number in range(COUNT):
         start = (7 * number) % 40
-        words = WORDS[start : start + 2 * (number // len(OPENINGS)) * (1 + number % 4)]
+        words = STORY.split()[
+            start : start + 2 * (number // len(OPENINGS)) * (1 + number % 4)
+        ]
         made.append(" ".join((OPENINGS[number % len(OPENINGS)], *words)))
     return made
 
@@ -116,22 +118,31 @@ def main() -> int:
     flags = parser.parse_args()
     one_thread()
     texts = sentences()
-    batches = [tokenize(texts[i : i + flags.batch]) for i in range(0, COUNT, flags.batch)]
+    batches = [
+        tokenize(texts[i : i + flags.batch]) for i in range(0, COUNT, flags.batch)
+    ]
     lengths = torch.cat([mask.sum(1) for _, mask in batches])
     title = (
         f"MiniLM, {COUNT} sentences of {lengths.min()} to {lengths.max()} tokens, "
         f"batches of {flags.batch}, against eager fp32"
     )
-    columns = ("dtype", "worst cosine", "bar", "eager's worst", "host ops", "host float")
+    columns = (
+        "dtype",
+        "worst cosine",
+        "bar",
+        "eager's worst",
+        "host ops",
+        "host float",
+    )
     bars = Bars(title, columns)
     for name in flags.dtype or DTYPES:
         found = measure(DTYPES[name], batches)
         worst = float(found.cosines.min())
         bars.add(
             name,
-            f"{worst:.8f}",
+            f"{worst:.9f}",
             f"{LEAST_COSINE[name]}",
-            f"{float(found.eager.min()):.8f}",
+            f"{float(found.eager.min()):.9f}",
             str(found.host),
             str(len(found.host_floats)),
             ok=worst >= LEAST_COSINE[name] and not found.host_floats,

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
@@ -56,6 +57,14 @@ PIPELINES: dict[str, tuple[str, ...]] = {
 }
 
 
+@contextmanager
+def phase(name: str) -> Generator[None]:
+    """Logs how long a part of a compile took."""
+    begin = time.perf_counter()
+    yield
+    log.debug("%s: %.0f ms", name, 1e3 * (time.perf_counter() - begin))
+
+
 def load_passes(pipeline: str) -> list[ModulePass]:
     """The passes of a named pipeline, made."""
     from xdsl.transforms import get_all_passes
@@ -83,9 +92,8 @@ def run_pipeline(
     called with each pass's name and the module that it left.
     """
     for pass_ in load_passes(pipeline):
-        begin = time.perf_counter()
-        pass_.apply(ctx, module)
-        log.debug("%s: %.0f ms", pass_.name, 1e3 * (time.perf_counter() - begin))
+        with phase(pass_.name):
+            pass_.apply(ctx, module)
         if verify == "each":
             module.verify()
         if after is not None:

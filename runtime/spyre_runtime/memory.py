@@ -216,6 +216,10 @@ class CardMemory:
             raise LookupError(f"{self.name}: no block holds address {address:#x}")
         return found
 
+    def is_live(self, block: Block) -> bool:
+        """Whether a block has not been freed."""
+        return self._blocks.get(block.address) is block
+
     def stats(self) -> MemoryStats:
         self._collect()
         return MemoryStats(**vars(self._stats))

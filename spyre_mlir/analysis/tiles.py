@@ -26,7 +26,7 @@ from spyre_mlir.target.chip import Chip
 
 DEPTH = 2
 """Stages of a buffer that a transfer fills or empties: one in use, one under way."""
-VECTOR_TILE_ELEMENTS = 16 * 1024
+VECTOR_TILE_ELEMENTS = 4 * 1024
 """
 Elements of a vector record on one core that still pay its start: 128 passes of a
 stick each, against the tens of cycles that a record takes to begin (assumed).

@@ -228,10 +228,7 @@ class SpyreFunctions(InterpreterFunctions):
         low, high = (int(v) for v in torch.aminmax(index)) if index.numel() else (0, 0)
         if low < 0 or high >= size:
             bad = low if low < 0 else high
-            raise IndexError(
-                f"index {bad} is out of range: dimension {op.axis_data} of the "
-                f"gathered tensor has size {size}"
-            )
+            raise IndexError(f"index {bad} is outside [0, {size})")
         source = source.contiguous()
         flat = chosen * source.stride(op.axis_data)
         for coordinate, stride in zip(from_, source.stride(), strict=True):

@@ -23,14 +23,18 @@ from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import AffineMapAttr, MemRefType, ModuleOp
+from xdsl.ir import Attribute, Operation
+from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.hints import isa
 
+from spyre_mlir.algebra.access import ITEMSIZE
+from spyre_mlir.algebra.layout import elements_per_stick
 from spyre_mlir.dialects.dev import Dev
-from spyre_mlir.dialects.spyre import Spyre
+from spyre_mlir.dialects.spyre import LayoutAttr, Spyre, dtype_name
 from spyre_mlir.tools.irdl_export import (
     export_dialects,
     exported_kinds,
@@ -89,10 +93,37 @@ def verify_op_with_mlir(op: Operation) -> None:
     verify_with_mlir(generic_text(op))
 
 
+class _Printer(Printer):
+    """Prints the stick layout of a view as the affine map that it is."""
+
+    def print_attribute(self, attribute: Attribute) -> None:
+        if isa(attribute, MemRefType) and isinstance(attribute.layout, LayoutAttr):
+            attribute = MemRefType(
+                attribute.element_type,
+                attribute.shape,
+                AffineMapAttr(_stick_map(attribute, attribute.layout)),
+                attribute.memory_space,
+            )
+        super().print_attribute(attribute)
+
+
+def _stick_map(view: MemRefType, layout: LayoutAttr) -> AffineMap:
+    """Device coordinates of host coordinates: sticks, then the lane."""
+    eps = elements_per_stick(ITEMSIZE[dtype_name(view.element_type)])
+    *outer, stick = layout.data.dims
+    zero = AffineExpr.constant(0)
+    dims = [zero if d < 0 else AffineExpr.dimension(d) for d in outer]
+    results = [
+        e // eps if d == stick >= 0 else e for d, e in zip(outer, dims, strict=True)
+    ]
+    lane = AffineExpr.dimension(stick) % eps if stick >= 0 else zero
+    return AffineMap(view.get_num_dims(), 0, (*results, lane))
+
+
 def generic_text(op: Operation) -> str:
     """IR as the real MLIR reads it, whatever dialects it knows."""
     out = StringIO()
-    printer = Printer(
+    printer = _Printer(
         stream=out, print_generic_format=True, print_properties_as_attributes=True
     )
     printer.print_op(op)
@@ -115,8 +146,9 @@ def _context(slots: int | None) -> Any:
     """A context that knows our dialects, or, without slots, takes any."""
     ir, ext, irdl = _bindings()
     context = ir.Context()
+    # ktdp and spyreop are not exported: IRDL has no words for some of their ops.
+    context.allow_unregistered_dialects = True
     if slots is None:
-        context.allow_unregistered_dialects = True
         return context
     attach = {
         "IsTerminator": ir.IsTerminatorTrait.attach,

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import ParseError
 
-from spyre_mlir.diagnostics import location_names, source_lines
+from spyre_mlir.diagnostics import format_location, location_names, source_lines
 from spyre_mlir.tools.expected import Diagnosed
 
 
@@ -53,10 +53,13 @@ def of_found(found: FoundError, file: str) -> Problem:
         message = f"'{found.op.name}' {message}"
     if found.during:
         message += f" ({found.during})"
-    location = UNKNOWN_LOC if found.op is None else found.op.location
+    location = getattr(found.error, "location", UNKNOWN_LOC)
+    if found.op is not None:
+        location = found.op.location
     place = _place(location)
     where = file if place is None else _spelled(place)
-    notes += [note for note in _origins(location, place) if note not in notes]
+    named = f"note: from {format_location(location)}"
+    notes = [*(n for n in notes if n != named), *_origins(location, place)]
     if found.op is not None:
         line = str(found.op).split("\n", 1)[0]
         notes.append(f"note: see the operation: {line}")

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, cast
 
 import torch
 from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import SSAValue
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError
 
@@ -20,8 +22,8 @@ from spyre_mlir.dialects import dev
 from spyre_mlir.dialects.spyre import LayoutAttr, SpyreTensor, dtype_name
 from spyre_mlir.interpreters.spyre import torch_dtype
 from spyre_mlir.tools.located_parser import full_context
-from spyre_mlir.tools.run_levels import Outcome, Request, chip_named
-from spyre_mlir.tools.run_values import fit, load_array, seeded
+from spyre_mlir.tools.run_levels import Outcome, Request, chip_named, entry_of
+from spyre_mlir.tools.run_values import fit, function_arguments, load_array, seeded
 
 if TYPE_CHECKING:
     from spyre_runtime.memory import CardMemory
@@ -97,7 +99,7 @@ def on_addresses(module: ModuleOp, level: str, request: Request) -> Outcome:
     for region in regions:
         region.fill(card.memory, generator)
     program = None
-    if level == "ktdp":
+    if level == "kernel":
         _run_kernel(module, regions, card.memory, request.entry)
     else:
         program = program_of(module, request.entry)
@@ -115,6 +117,51 @@ def _run_kernel(
     # The addresses of ktdp count elements.
     addresses = [r.address // r.itemsize for r in regions]
     run_kernel(module, addresses, memory.bytes_tensor, name=name or None)
+
+
+def on_kernels(module: ModuleOp, request: Request) -> Outcome:
+    """Runs a function that calls `ktdp` kernels, those by their interpreter."""
+    from spyre_runtime.card import Card
+    from spyre_runtime.formats import write_host
+
+    function = entry_of(module, request.entry)
+    arguments = function_arguments(function, request.inputs, request.seed)
+    memory = Card(0, chip=chip_named(request.chip)).memory
+    regions = [_region(a, memory) for a in function.body.block.args]
+    for region, value in zip(regions, arguments, strict=True):
+        write_host(memory, region.address, value, region.layout)
+    results = _run_function(module, function, regions, memory)
+    named = tuple((f"result {k}", r.read(memory)) for k, r in enumerate(results))
+    return Outcome(named)
+
+
+def _region(value: SSAValue, memory: CardMemory) -> Region:
+    region = Region(cast(SpyreTensor, value.type), "")
+    return Region(region.type, "", memory.allocate(region.bytes).address)
+
+
+def _run_function(
+    module: ModuleOp, function: FuncOp, arguments: Sequence[Region], memory: CardMemory
+) -> list[Region]:
+    """Where the results of a function lie after it ran."""
+    functions = {f.sym_name.data: f for f in module.ops if isinstance(f, FuncOp)}
+    known: dict[SSAValue, Region] = dict(
+        zip(function.body.block.args, arguments, strict=True)
+    )
+    for op in function.body.block.ops:
+        given = [known[v] for v in op.operands]
+        if isinstance(op, ReturnOp):
+            return given
+        if isinstance(op, dev.CallOp):
+            made = [_region(r, memory) for r in op.results]
+            _run_kernel(module, [*given, *made], memory, op.program_name)
+        elif isinstance(op, CallOp):
+            callee = functions[op.callee.root_reference.data]
+            made = _run_function(module, callee, given, memory)
+        else:
+            raise SpyreError(f"{op.name} beside calls of kernels")
+        known.update(zip(op.results, made, strict=True))
+    raise SpyreError(f"@{function.sym_name.data} does not return")
 
 
 def program_of(module: ModuleOp, name: str) -> dev.ProgramOp:

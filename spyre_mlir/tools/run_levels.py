@@ -11,13 +11,16 @@ import torch
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
+from spyre_mlir.algebra.layout import DeviceLayout
 from spyre_mlir.binary.image import Image
 from spyre_mlir.binary.writer import write
 from spyre_mlir.diagnostics import SpyreError
 from spyre_mlir.dialects import dev
 from spyre_mlir.dialects.spyre import tensor_type
+from spyre_mlir.interpreters.spyre import torch_dtype
+from spyre_mlir.pipelines import PIPELINES
 from spyre_mlir.target.chip import Chip
-from spyre_mlir.tools.located_parser import full_context
+from spyre_mlir.tools.located_parser import full_context, known_universe
 from spyre_mlir.tools.run_values import arguments_of, function_arguments
 from spyre_mlir.transforms._functions import CHIP, GRID
 
@@ -46,14 +49,25 @@ class Outcome:
     chip: Chip | None = None
 
 
+FIRST_PASS = {
+    "spyre": PIPELINES["compile"][0],
+    "kernels": "spyre-convert-spyre-to-ktdp",
+    "ktdp": "spyre-convert-ktdp-to-dev",
+}
+"""Where the compilation of a module goes on; a `dev` module is compiled."""
+
+
 def level_of(module: ModuleOp) -> str:
-    """`spyre`, `kernels` (of spyre operations), `ktdp`, `dev` or `programs`."""
+    """
+    `spyre`, `kernels` of spyre operations, `ktdp` or `dev` with a function that calls
+    them; `kernel` or `program` if there is none.
+    """
     functions = [f for f in module.ops if isinstance(f, FuncOp)]
-    if any(isinstance(op, dev.ProgramOp) for op in module.ops):
-        return "dev" if functions else "programs"
     kernels = [f for f in functions if GRID in f.attributes]
+    if any(isinstance(op, dev.ProgramOp) for op in module.ops):
+        return "dev" if functions else "program"
     if any(op.name.startswith("ktdp.") for f in kernels for op in f.walk()):
-        return "ktdp"
+        return "ktdp" if len(kernels) < len(functions) else "kernel"
     return "kernels" if kernels else "spyre"
 
 
@@ -86,20 +100,26 @@ def on_interpreter(module: ModuleOp, request: Request) -> Outcome:
 def on_card(module: ModuleOp, request: Request) -> Outcome:
     """Compiles what is not compiled yet and runs the image on a card."""
     from spyre_mlir.compiler import encode
-    from spyre_mlir.pipelines import run_pipeline
-    from spyre_mlir.transforms.convert_spyre_to_dev import ConvertSpyreToDevPass
 
     function = entry_of(module, request.entry)
     arguments = function_arguments(function, request.inputs, request.seed)
-    level = level_of(module)
     module.attributes.setdefault(CHIP, StringAttr(request.chip))
-    context = full_context()
-    if level == "spyre":
-        run_pipeline(module, context)
-    elif level == "kernels":
-        ConvertSpyreToDevPass().apply(context, module)
-    image = encode(module, numerics=request.numerics, entry=function.sym_name.data)
+    finish(module, level_of(module))
+    name = function.sym_name.data
+    image = encode(module, numerics=request.numerics, entry=name)
     return run_image(write(image), arguments, request)
+
+
+def finish(module: ModuleOp, level: str) -> None:
+    """Runs the passes that a module of this level has before it."""
+    if level not in FIRST_PASS:
+        return
+    names = PIPELINES["compile"]
+    known = known_universe().all_passes
+    context = full_context()
+    for name in names[names.index(FIRST_PASS[level]) :]:
+        known[name]()().apply(context, module)
+        module.verify()
 
 
 def image_arguments(data: bytes, request: Request) -> list[torch.Tensor]:
@@ -114,13 +134,25 @@ def run_image(
     data: bytes, arguments: Sequence[torch.Tensor], request: Request
 ) -> Outcome:
     """Runs an image on a card of its own."""
-    from spyre_mlir.torch_bridge.card_executor import CardSegment
     from spyre_runtime.card import Card
+    from spyre_runtime.formats import read_host, write_host
     from spyre_runtime.loader import load
 
     chip = chip_named(request.chip)
-    executable = load(Card(0, chip=chip), data)
-    results = CardSegment(executable)(arguments)
+    card = Card(0, chip=chip)
+    executable = load(card, data)
+    memory = card.memory
+    given = [memory.allocate(b.bytes).address for b in executable.arguments]
+    for buffer, address, value in zip(
+        executable.arguments, given, arguments, strict=True
+    ):
+        write_host(memory, address, value, DeviceLayout(buffer.dims))
+    made = [memory.allocate(b.bytes).address for b in executable.results]
+    executable.launch(given, made)
+    results = [
+        read_host(memory, a, b.shape, torch_dtype(b.dtype), DeviceLayout(b.dims))
+        for a, b in zip(made, executable.results, strict=True)
+    ]
     return Outcome(_numbered(results), image=executable.image, chip=chip)
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 
+from spyre_mlir.binary import ImageError
 from spyre_mlir.diagnostics import SpyreError
 from spyre_mlir.tools import problems
 
@@ -95,7 +96,7 @@ def read_module(file: str) -> ModuleOp:
 def run_file(flags: argparse.Namespace) -> Outcome:
     """Runs an image or a module of any level."""
     from spyre_mlir.tools import run_levels
-    from spyre_mlir.tools.run_addresses import on_addresses
+    from spyre_mlir.tools.run_addresses import on_addresses, on_kernels
 
     request = _request(flags)
     if flags.file.endswith(".spyre"):
@@ -104,12 +105,13 @@ def run_file(flags: argparse.Namespace) -> Outcome:
         return run_levels.run_image(data, arguments, request)
     module = read_module(flags.file)
     level = run_levels.level_of(module)
-    if level in ("ktdp", "programs"):
+    if level in ("kernel", "program"):
         return on_addresses(module, level, request)
     if flags.on == "interpreter":
         if level == "dev":
             raise SpyreError("dev programs run on the card: --on card")
-        return run_levels.on_interpreter(module, request)
+        run = on_kernels if level == "ktdp" else run_levels.on_interpreter
+        return run(module, request)
     return run_levels.on_card(module, request)
 
 
@@ -193,7 +195,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         message = problems.of_text(error).text
     except problems.FoundError as error:
         message = problems.of_found(error, flags.file).text
-    except (DiagnosticException, SpyreError) as error:
+    except (DiagnosticException, SpyreError, ImageError, IndexError) as error:
+        message = f"spyre-run: error: {error}"
+    except RuntimeError as error:
+        from spyre_runtime.engine.errors import CardError
+
+        if not isinstance(error, CardError):
+            raise
         message = f"spyre-run: error: {error}"
     else:
         return 0

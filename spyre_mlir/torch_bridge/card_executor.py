@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from spyre_mlir.binary.image import HostValue
 from spyre_mlir.config import Options
+from spyre_mlir.pipelines import phase, run_pipeline
 from spyre_runtime.card import Card, card
 from spyre_runtime.engine.guard import plain_torch
 from spyre_runtime.loader import Executable as Loaded
 from spyre_runtime.loader import load
 
-from .execute import SegmentCode, Traffic
+from .dtypes import TORCH
+from .execute import Input, Output, SegmentCode, Traffic
 from .operands import Argument, Lease, Result
 from .residents import residents_of
 
@@ -33,9 +36,11 @@ class CardExecutor:
 
     def compile(self, code: SegmentCode) -> CardSegment:
         data = compile_segment(code.module, self.options)
-        loaded = load(self.card, data, timed=self.options.timing)
+        with phase("load"):
+            loaded = load(self.card, data, timed=self.options.timing)
         self.loaded.append(loaded)
-        return CardSegment(loaded, code, self.options, self.traffic)
+        mode = self.options.cpu_weights
+        return CardSegment(loaded, code.inputs, code.outputs, mode, self.traffic)
 
 
 def compile_segment(module: ModuleOp, options: Options) -> bytes:
@@ -45,30 +50,40 @@ def compile_segment(module: ModuleOp, options: Options) -> bytes:
 
     from spyre_mlir.binary.writer import write
     from spyre_mlir.compiler import encode
-    from spyre_mlir.pipelines import run_pipeline
     from spyre_mlir.transforms._functions import CHIP
 
     module.attributes[CHIP] = StringAttr(options.chip)
     run_pipeline(module, Context(), verify="each" if options.verify else "off")
-    return write(encode(module, numerics=options.numerics))
+    with phase("encode"):
+        return write(encode(module, numerics=options.numerics))
 
 
 class CardSegment:
     """A loaded image as a function of tensors."""
 
     def __init__(
-        self, loaded: Loaded, code: SegmentCode, options: Options, traffic: Traffic
+        self,
+        loaded: Loaded,
+        inputs: Sequence[Input] | None = None,
+        outputs: Sequence[Output] | None = None,
+        cpu_weights: str = "verify",
+        traffic: Traffic | None = None,
     ):
+        """Without `inputs` and `outputs`, a function of and to plain host tensors."""
+        image = loaded.image
+        inputs = [Input()] * len(image.arguments) if inputs is None else inputs
+        outputs = [_on_host(v) for v in image.results] if outputs is None else outputs
+        traffic = traffic or Traffic()
         self.executable = loaded
         self.card: Card = loaded.card
         self.residents = residents_of(self.card)
         self.arguments = [
-            Argument(buffer, given.is_static, options.cpu_weights, traffic)
-            for buffer, given in zip(loaded.arguments, code.inputs, strict=True)
+            Argument(buffer, given.is_static, cpu_weights, traffic)
+            for buffer, given in zip(loaded.arguments, inputs, strict=True)
         ]
         self.results = [
             Result(buffer, output, traffic)
-            for buffer, output in zip(loaded.results, code.outputs, strict=True)
+            for buffer, output in zip(loaded.results, outputs, strict=True)
         ]
 
     def __call__(self, arguments: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -83,3 +98,8 @@ class CardSegment:
             targets = [result.target(lease) for result in self.results]
             self.executable.launch(given, [address for address, _ in targets])
             return [finish() for _, finish in targets]
+
+
+def _on_host(value: HostValue) -> Output:
+    dtype = TORCH[value.dtype]
+    return Output(value.shape, value.strides, dtype, torch.device("cpu"))

@@ -25,8 +25,8 @@ def program_key(
 ) -> Key:
     """
     Numbers, and each tensor's form, not its values; for a graph that mutates inputs
-    also which of them share a storage. The layouts of static tensors are the
-    program's to choose, so that their own are no part of it.
+    also which of them share a storage. What is static has the form that Dynamo
+    guards, and a layout that is the program's to choose.
     """
     parts: list[Any] = []
     seen: dict[int, int] = {}
@@ -34,13 +34,15 @@ def program_key(
         if not isinstance(value, torch.Tensor):
             parts.append(value)
             continue
-        shared = position
         if mutates and type(value) in (torch.Tensor, torch.nn.Parameter):
             address = value.untyped_storage().data_ptr()
-            shared = seen.setdefault(address, position) if address else position
+            if address:
+                parts.append(seen.setdefault(address, position))
+        if position in static:
+            continue
         device = value.device
-        form = (value.shape, value.stride(), value.dtype, device, shared - position)
-        if device.type != "cpu" and position not in static:
+        form = (value.shape, value.stride(), value.dtype, device)
+        if device.type != "cpu":
             form = (*form, layout_of(value))
         parts.append(form)
     return tuple(parts)

@@ -9,6 +9,7 @@ the card, in the `Residents`.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from types import TracebackType
 
@@ -22,10 +23,10 @@ from spyre_runtime.device import settle, view_of
 from spyre_runtime.formats import read_host, read_into, write_host
 from spyre_runtime.forms import form_of
 from spyre_runtime.memory import Block, CardMemory
-from spyre_runtime.views import read_view, write_view
+from spyre_runtime.views import View, read_view, write_view
 
 from .execute import Output, Traffic, count, written
-from .residents import Residents
+from .residents import CardResident, Residents
 
 
 class Lease:
@@ -67,6 +68,7 @@ class Argument:
         self.is_static = is_static
         self.mode = mode
         self.traffic = traffic
+        self._known: Known | None = None
 
     def address(self, tensor: torch.Tensor, lease: Lease) -> int:
         """Where a call's tensor lies on the card, in the argument's layout."""
@@ -93,25 +95,81 @@ class Argument:
         return address
 
     def _card(self, tensor: torch.Tensor, lease: Lease) -> int:
+        known = self._known
+        if known is not None and known.holds(tensor, lease):
+            return known.address
         view = view_of(tensor)
-        form = form_of(view)
-        negated = tensor.is_neg()
-        if form is not None and form.layout == self.layout and not negated:
-            return view.block.address + form.offset
-        if self.is_static and not negated:
-            resident = lease.residents.card(tensor, view, self.layout)
-            if resident.is_current(view):
-                return resident.address
-            if resident.is_stable(view):
-                count(self.traffic.gathers, tensor.nbytes)
-                resident.fill(view, self.bytes)
-                return resident.address
+        if not tensor.is_neg():
+            form = form_of(view)
+            if form is not None and form.layout == self.layout:
+                address = view.block.address + form.offset
+                return self._know(tensor, view, address)
+            if self.is_static:
+                return self._resident(tensor, view, lease)
+        return self._gathered(tensor, view, lease)
+
+    def _resident(self, tensor: torch.Tensor, view: View, lease: Lease) -> int:
+        resident = lease.residents.card(tensor, view, self.layout)
+        if not resident.is_current(view):
+            if not resident.is_stable(view):
+                return self._gathered(tensor, view, lease)
+            count(self.traffic.gathers, tensor.nbytes)
+            resident.fill(view, self.bytes)
+        return self._know(tensor, view, resident.address, resident)
+
+    def _gathered(self, tensor: torch.Tensor, view: View, lease: Lease) -> int:
         count(self.traffic.gathers, tensor.nbytes)
         values = read_view(lease.memory, view)
         address = lease.allocate(self.bytes)
-        values = values.neg() if negated else values
+        values = values.neg() if tensor.is_neg() else values
         write_host(lease.memory, address, values, self.layout)
         return address
+
+    def _know(
+        self,
+        tensor: torch.Tensor,
+        view: View,
+        address: int,
+        resident: CardResident | None = None,
+    ) -> int:
+        if view.block.layout is not None:
+            self._known = Known(tensor, view, address, resident)
+        return address
+
+
+class Known:
+    """Where the card tensor of the last call was read, for when it comes again."""
+
+    __slots__ = ("_block", "_epoch", "_form", "_owner", "_resident", "address")
+
+    def __init__(
+        self,
+        tensor: torch.Tensor,
+        view: View,
+        address: int,
+        resident: CardResident | None,
+    ):
+        self.address = address
+        self._owner = weakref.ref(tensor)
+        self._form = (tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype)
+        self._block = view.block
+        self._resident = resident
+        self._epoch = view.block.write_epoch
+
+    def holds(self, tensor: torch.Tensor, lease: Lease) -> bool:
+        """Whether the tensor is that of the last call, and nothing has changed."""
+        if self._owner() is not tensor or not lease.memory.is_live(self._block):
+            return False
+        form = (tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype)
+        if form != self._form:
+            return False
+        resident = self._resident
+        if resident is None:
+            return True
+        if not resident.is_held or self._block.write_epoch != self._epoch:
+            return False
+        lease.residents.pin(resident)
+        return True
 
 
 class Result:

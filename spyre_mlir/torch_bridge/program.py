@@ -22,6 +22,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 from spyre_mlir.config import Options
 from spyre_mlir.diagnostics import Unsupported, location_names
+from spyre_mlir.pipelines import phase
 from spyre_mlir.transforms._errors import PassError
 
 from .aten_table import key
@@ -89,6 +90,8 @@ class Program:
         self.decisions = decide(self.graph)
         self.segments = segment(self.decisions)
         self.steps = self._compile()
+        self.returned = self._returned()
+        self.computed = self._computed()
         self.deaths = _deaths(self.segments, self._kept())
         self.report = self._report()
         self.report.compile_seconds = time.perf_counter() - begin
@@ -172,8 +175,9 @@ class Program:
             if self.graph.is_tensor(node)
             and (node in kept or any(user not in inside for user in node.users))
         ]
-        imported = SegmentImporter(self.graph, inputs).run(part.nodes, outputs)
-        code = self._code(imported)
+        with phase("import"):
+            imported = SegmentImporter(self.graph, inputs).run(part.nodes, outputs)
+            code = self._code(imported)
         self._dump(imported)
         if self.options.verify:
             imported.module.verify()
@@ -292,27 +296,41 @@ class Program:
             env[node.args[0]].copy_(value)
 
     def _outputs(self, env: Environment) -> tuple[Any, ...]:
-        mutated = {node: node.args[0] for node in self.mutations}
         fixed: dict[fx.Node, Any] = {}
+        for node, strides in self.computed.items():
+            fixed[node] = restride(env[node], strides)
+        return tuple(
+            (fixed.get(value) if value in fixed else env[value])
+            if isinstance(value, fx.Node)
+            else value
+            for value in self.returned
+        )
 
-        def output(value: Any) -> Any:
+    def _returned(self) -> list[Any]:
+        """What a call returns: values by node, numbers as they are."""
+        mutated = {node: node.args[0] for node in self.mutations}
+        outputs = self.output.args[0]
+        assert isinstance(outputs, (tuple, list)), "AOTAutograd returns a tuple"
+        returned: list[Any] = []
+        for value in outputs:
+            value = mutated.get(value, value) if isinstance(value, fx.Node) else value
             if not isinstance(value, fx.Node):
-                return self.graph.number(value)
-            value = mutated.get(value, value)
-            if self.graph.is_known_number(value):
-                return self.graph.number(value.meta["val"])
-            if value not in fixed:
-                fixed[value] = env[value]
-                computed = value.op == "call_function"
-                if computed and isinstance(env[value], torch.Tensor):
-                    fixed[value] = restride(
-                        env[value], self.graph.metas(value)[0].strides
-                    )
-            return fixed[value]
+                returned.append(self.graph.number(value))
+            elif self.graph.is_known_number(value):
+                returned.append(self.graph.number(value.meta["val"]))
+            else:
+                returned.append(value)
+        return returned
 
-        returned = self.output.args[0]
-        assert isinstance(returned, (tuple, list)), "AOTAutograd returns a tuple"
-        return tuple(output(value) for value in returned)
+    def _computed(self) -> dict[fx.Node, tuple[int, ...]]:
+        """Strides that FX promises of what is returned and no input."""
+        return {
+            node: self.graph.metas(node)[0].strides
+            for node in self.returned
+            if isinstance(node, fx.Node)
+            and node.op == "call_function"
+            and self.graph.is_tensor(node)
+        }
 
 
 def _attribute(gm: fx.GraphModule, target: Any) -> Any:

@@ -35,6 +35,11 @@ class Resident:
         self._block: Block | None = None
 
     @property
+    def is_held(self) -> bool:
+        """Whether the card has the copy."""
+        return self._block is not None
+
+    @property
     def address(self) -> int:
         assert self._block is not None, "a resident is filled before it is read"
         return self._block.address
@@ -138,6 +143,10 @@ class Residents:
             self._add(tensor, found)
         return found
 
+    def pin(self, resident: Resident) -> None:
+        """Keeps a resident until `unpin`."""
+        self._pinned.add(resident)
+
     def unpin(self) -> None:
         """The call that used residents has ended."""
         self._pinned.clear()
@@ -190,16 +199,16 @@ class Residents:
                 self._lock.release()
 
 
-_of_card: dict[int, Residents] = {}
+_of_card: weakref.WeakKeyDictionary[Card, Residents] = weakref.WeakKeyDictionary()
 _making = threading.Lock()
 
 
 def residents_of(card: Card) -> Residents:
     """The residents of a card, which all compiled graphs share."""
     with _making:
-        found = _of_card.get(card.index)
-        if found is None or found.memory is not card.memory:
-            found = _of_card[card.index] = Residents(card)
+        found = _of_card.get(card)
+        if found is None:
+            found = _of_card[card] = Residents(card)
         return found
 
 

@@ -9,7 +9,9 @@ becomes
 
 An argument gets the default layout, or the one that its attribute `spyre.layout`
 gives. One that is marked `spyre.static`, a weight, gets the layout that its users
-want, the functions among them that it is handed on to.
+want, the functions among them that it is handed on to. What a function returns has
+the default layout, or the one of the result's attribute; where a value has another, a
+restickify in front of the return or the call keeps the functions' types in agreement.
 
 Runs after the rewrites. Where an operand then lacks the layout that its operation
 needs, `materialize-layouts` inserts the restickify.
@@ -29,6 +31,7 @@ from xdsl.rewriter import Rewriter
 from spyre_mlir.analysis.layouts import LayoutPlanner, static_layouts
 from spyre_mlir.dialects import spyre
 from spyre_mlir.transforms._functions import refresh_signature, tensor_functions
+from spyre_mlir.transforms._restickify import Restickifier
 
 
 @dataclass(frozen=True)
@@ -37,10 +40,13 @@ class PlanLayoutsPass(ModulePass):
 
     def apply(self, ctx: Context, op: builtin.ModuleOp) -> None:
         chosen = static_layouts(op)
-        for function in tensor_functions(op):
+        functions = {f.sym_name.data: f for f in tensor_functions(op)}
+        for function in functions.values():
             for value, layout in LayoutPlanner(function, chosen).plan().items():
                 if isinstance(value.type, TensorType):
                     _set_type(value, spyre.with_layout(spyre.tensor_of(value), layout))
+        for function in functions.values():
+            Restickifier(function, functions).boundaries()
             refresh_signature(function)
 
 

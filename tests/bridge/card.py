@@ -15,12 +15,18 @@ from spyre_mlir.torch_bridge.report import last_report
 from spyre_runtime import build, device
 from spyre_runtime.autoload import autoload
 
-from .checking import assert_same, compiled
+from . import checking
+from .checking import assert_same
 
 build.build()
 autoload()
 
 __all__ = ["check_on_card", "compiled", "counted_copies", "moved", "on_card"]
+
+
+def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """`torch.compile` with our backend, for the card."""
+    return checking.compiled(function, **{"executor": "card"} | options)
 
 
 def on_card(value: Any) -> Any:

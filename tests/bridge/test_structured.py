@@ -153,7 +153,7 @@ def test_bad_index_is_an_error():
     def run(table, ids):
         return functional.embedding(ids, table) + 1
 
-    with pytest.raises(IndexError, match=r"index 9 is out of range.*size 9"):
+    with pytest.raises(IndexError, match=r"index 9 is outside \[0, 9\)"):
         compiled(run)(values((9, 4), torch.float32), torch.tensor([9]))
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
+from xdsl.ir import Operation
 
 from spyre_mlir.algebra.access import ITEMSIZE, Access, Axis, Sync
 from spyre_mlir.algebra.layout import DeviceLayout, elements_per_stick
@@ -21,6 +23,17 @@ TORCH = {
     "i64": torch.int64,
     "i1": torch.int16,
 }
+
+
+RecordT = TypeVar("RecordT", bound=dev.RecordOp)
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A small machine."""
+
+    cores: int
+    scratchpad_bytes_per_core: int
 
 
 @dataclass(frozen=True)
@@ -122,18 +135,20 @@ def access(
     )
 
 
-def tile(dtype: str, axes: Sequence[Axis], places: Sequence[int], dims=()) -> Buffer:
+def tile(
+    dtype: str, axes: Sequence[Axis], places: Sequence[int], dims: Sequence[int] = ()
+) -> Buffer:
     """The scratchpad buffer of a tile over some of the axes."""
     shape = [max(min(axes[p].tile, axes[p].size), 1) for p in places]
     return buffer(dtype, shape, dims)
 
 
 def synced(
-    record: dev.RecordOp,
+    record: RecordT,
     waits: Sequence[tuple[int, int, int]] = (),
     signals: Sequence[tuple[int, int, int]] = (),
     line: int = 0,
-) -> dev.RecordOp:
+) -> RecordT:
     """Adds (semaphore, count, level) waits and signals, and a line of model.py."""
     known = dev.record_attributes(
         record.axes_data,
@@ -161,7 +176,7 @@ def chain(
     ring of semaphores, the first of which is free at the start.
     """
     level = len(loops)
-    bodies: dict[str, list] = {}
+    bodies: dict[str, list[Operation]] = {}
     count = len(records)
     for number, (unit, record) in enumerate(records):
         waits = [*((w.semaphore, w.count, w.level) for w in record.waits_data)]

@@ -6,18 +6,21 @@ element at a time, by `Access.element` alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from itertools import product
 from math import prod
 
 import torch
 
-from spyre_mlir.algebra.access import Access
+from spyre_mlir.algebra.access import Access, Step
 from spyre_mlir.dialects import dev
 from spyre_mlir.target.opfuncs import OPFUNCS
 from spyre_runtime.engine.codec import COMPUTE, STORAGE
 from spyre_runtime.engine.records import Record, decode
 from spyre_runtime.engine.walk import walk
+
+Ints = Sequence[int]
 
 
 @cache
@@ -31,7 +34,7 @@ class Reference:
         self.memory = memory
         self.lx = lx
 
-    def run(self, program: dev.ProgramOp, symbols=()) -> None:
+    def run(self, program: dev.ProgramOp, symbols: Sequence[int] = ()) -> None:
         self.symbols = symbols
         self.grid = program.grid_data
         for record, trips in walk(decode(program)):
@@ -55,12 +58,16 @@ class Reference:
         method = getattr(self, record.op.name.replace("dev.", "run_"))
         method(record, core, digits, extents)
 
-    def bytes_of(self, access: Access, core: int, digits, coordinates) -> int:
+    def bytes_of(
+        self, access: Access, core: int, digits: Ints, coordinates: Ints
+    ) -> int:
         start = access.offset(digits, self.trips, self.record.nest)
         byte = start + access.element(coordinates) * access.itemsize
         return byte + (self.symbols[access.symbol] if access.space == "dram" else 0)
 
-    def indices(self, access: Access, core: int, digits, extents) -> torch.Tensor:
+    def indices(
+        self, access: Access, core: int, digits: Ints, extents: Ints
+    ) -> torch.Tensor:
         first = self.bytes_of(access, core, digits, [0] * len(extents))
         origin = access.element([0] * len(extents))
         inside = elements(access, tuple(extents)) - origin
@@ -70,18 +77,24 @@ class Reference:
         raw = self.memory if access.space == "dram" else self.lx[core]
         return raw.view(STORAGE[access.dtype])
 
-    def read(self, access: Access, core: int, digits, extents) -> torch.Tensor:
+    def read(
+        self, access: Access, core: int, digits: Ints, extents: Ints
+    ) -> torch.Tensor:
         stored = self.flat(access, core)[self.indices(access, core, digits, extents)]
         if access.dtype == "i1":
             stored = stored != 0
         return stored.to(COMPUTE[access.dtype]).view(extents)
 
-    def write(self, access: Access, core: int, digits, value: torch.Tensor) -> None:
+    def write(
+        self, access: Access, core: int, digits: Ints, value: torch.Tensor
+    ) -> None:
         where = self.indices(access, core, digits, list(value.shape))
         stored = value.to(STORAGE[access.dtype]).reshape(-1)
         self.flat(access, core)[where] = stored
 
-    def run_transfer(self, record, core, digits, extents) -> None:
+    def run_transfer(
+        self, record: Record, core: int, digits: Ints, extents: Ints
+    ) -> None:
         (source,), (target,) = record.reads, record.writes
         moved = [
             -(-e // source.eps) * source.eps if s else e
@@ -95,16 +108,21 @@ class Reference:
         for lane in range(lanes):
             self.flat(target, core)[to + lane] = self.flat(source, core)[of + lane]
 
-    def run_shuffle(self, record, core, digits, extents) -> None:
+    def run_shuffle(
+        self, record: Record, core: int, digits: Ints, extents: Ints
+    ) -> None:
         (source,), (target,) = record.reads, record.writes
         of = self.indices(source, core, digits, extents)
         to = self.indices(target, core, digits, extents)
         self.flat(target, core)[to] = self.flat(source, core)[of]
 
-    def run_gather(self, record, core, digits, extents) -> None:
+    def run_gather(
+        self, record: Record, core: int, digits: Ints, extents: Ints
+    ) -> None:
         source, index = record.reads
         (target,) = record.writes
         op = record.op
+        assert isinstance(op, dev.GatherOp)
         picked = self.read(index, core, digits, extents)
         for c in product(*(range(e) for e in extents)):
             chosen = int(picked[c])
@@ -119,9 +137,12 @@ class Reference:
             to = self.bytes_of(target, core, digits, c) // target.itemsize
             self.flat(target, core)[to] = value
 
-    def run_matmul(self, record, core, digits, extents) -> None:
+    def run_matmul(
+        self, record: Record, core: int, digits: Ints, extents: Ints
+    ) -> None:
         lhs, rhs = record.reads
         (out,) = record.writes
+        assert isinstance(record.op, dev.MatmulOp)
         roles = record.op.roles.data
         if any(not e for e, r in zip(extents, roles, strict=True) if r != "k"):
             return
@@ -132,8 +153,11 @@ class Reference:
         total = (left.double() * right.double()).sum(fold, keepdim=True)
         self.accumulate(record, out, core, digits, total.float(), "sum")
 
-    def run_vector(self, record, core, digits, extents) -> None:
+    def run_vector(
+        self, record: Record, core: int, digits: Ints, extents: Ints
+    ) -> None:
         op = record.op
+        assert isinstance(op, dev.VectorOp)
         fold = op.fold_data if op.combine.data else ()
         if any(not e for a, e in enumerate(extents) if a not in fold):
             return
@@ -146,7 +170,14 @@ class Reference:
         (out,) = record.writes
         self.accumulate(record, out, core, digits, value, op.combine.data)
 
-    def step(self, step, values, record, digits, extents) -> torch.Tensor:
+    def step(
+        self,
+        step: Step,
+        values: list[torch.Tensor],
+        record: Record,
+        digits: Ints,
+        extents: Ints,
+    ) -> torch.Tensor:
         compute = COMPUTE[step.dtype]
         if step.function == "constant":
             value = torch.full(extents, step.values[0], dtype=compute)
@@ -162,7 +193,7 @@ class Reference:
             value = value.to(STORAGE[step.dtype])
         return value.to(compute).expand(extents)
 
-    def fold(self, value, axes, combine) -> torch.Tensor:
+    def fold(self, value: torch.Tensor, axes: Ints, combine: str) -> torch.Tensor:
         for axis in axes:
             if combine == "sum":
                 value = value.sum(axis, keepdim=True, dtype=value.dtype)
@@ -175,19 +206,26 @@ class Reference:
                 value = reduce(value, axis, keepdim=True)
         return value
 
-    def accumulate(self, record, out, core, digits, value, combine) -> None:
+    def accumulate(
+        self,
+        record: Record,
+        out: Access,
+        core: int,
+        digits: Ints,
+        value: torch.Tensor,
+        combine: str,
+    ) -> None:
         if record.adds(self.trips):
             held = self.read(out, core, digits, list(value.shape))
-            combine = {"max": torch.maximum, "min": torch.minimum}.get(
-                combine, torch.add
-            )
-            value = combine(held, value)
+            functions = {"max": torch.maximum, "min": torch.minimum}
+            value = functions.get(combine, torch.add)(held, value)
         self.write(out, core, digits, value)
 
     def ring(self, record: Record) -> None:
         (source,), (target,) = record.reads, record.writes
         op = record.op
-        groups: dict[tuple, list[int]] = {}
+        assert isinstance(op, dev.RingReduceOp)
+        groups: dict[tuple[int, ...], list[int]] = {}
         for core in range(prod(self.grid)):
             rest = tuple(
                 d for k, d in enumerate(self.digits(core)) if k not in op.digits_data
@@ -195,11 +233,12 @@ class Reference:
             groups.setdefault(rest, []).append(core)
         combine = {"max": torch.maximum, "min": torch.minimum, "sum": torch.add}
         for cores in groups.values():
-            total = None
+            total: torch.Tensor | None = None
             for core in cores:
                 digits = self.digits(core)
                 extents = [a.extent(digits, self.trips) for a in record.axes]
                 part = self.read(source, core, digits, extents)
                 total = part if total is None else combine[op.combine.data](total, part)
+            assert total is not None
             for core in cores:
                 self.write(target, core, self.digits(core), total)

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
-from types import SimpleNamespace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -14,11 +14,11 @@ from spyre_mlir.algebra.access import Access, Axis, Step
 from spyre_mlir.dialects import dev
 from spyre_runtime.engine import Engine
 
-from .builders import TORCH, access, buffer, chain, tile
+from .builders import TORCH, Chip, access, buffer, chain, tile
 from .reference import Reference
 
 LX_BYTES = 1 << 16
-CHIP = SimpleNamespace(cores=8, scratchpad_bytes_per_core=LX_BYTES)
+CHIP = Chip(8, LX_BYTES)
 SIZES = (1, 2, 5, 63, 64, 65, 128)
 
 
@@ -57,7 +57,9 @@ class Pair:
         self.engine.lx[:, first : first + count] = part
         self.reference.lx[:, first : first + count] = part
 
-    def check(self, program: dev.ProgramOp, symbols=(), exact: str = "") -> None:
+    def check(
+        self, program: dev.ProgramOp, symbols: Sequence[int] = (), exact: str = ""
+    ) -> None:
         self.engine.run(program, symbols)
         self.reference.run(program, symbols)
         for mine, theirs in (
@@ -87,7 +89,7 @@ def looped(axis: Axis, loop: int, trips: int, grain: int) -> Axis:
     return Axis(axis.size, axis.digit, axis.chunk, loop, -(-units // trips) * grain)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(16))
 def test_transfers_through_a_scratchpad(seed: int) -> None:
     rng = random.Random(seed)
     dtype = rng.choice(["f16", "f32", "i64", "i1"])
@@ -124,7 +126,7 @@ def test_a_transfer_of_sparse_sticks_moves_each_whole_stick() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_vector_bodies(dtype: str, seed: int) -> None:
     rng = random.Random(seed)
     grid = rng.choice([(2, 4), (3, 2), (1,)])
@@ -152,7 +154,7 @@ def test_vector_bodies(dtype: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("combine", ["sum", "max", "min"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(5))
 def test_vector_folds_over_loop_trips(combine: str, seed: int) -> None:
     rng = random.Random(seed)
     dtype = rng.choice(["f16", "f32"])
@@ -220,7 +222,7 @@ def test_a_core_without_elements_to_fold_writes_the_identity() -> None:
         Pair.of("f32", 2).check(chain((4,), 0, [("sfp", op)]))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_matmul_roles_layouts_and_partial_sums(seed: int) -> None:
     rng = random.Random(seed)
     dtype = rng.choice(["f16", "bf16", "f32"])
@@ -244,8 +246,8 @@ def test_matmul_roles_layouts_and_partial_sums(seed: int) -> None:
     lhs = access(tile(dtype, axes, (0, 1, 3), left), axes, (0, 1, 3), 0)
     rhs = access(tile(dtype, axes, (0, 3, 2), right), axes, (0, 3, 2), 20480 * 2)
     out = access(tile(out_dtype, axes, (0, 1, 2), out_dims), axes, (0, 1, 2), 0)
-    wide = SimpleNamespace(cores=8, scratchpad_bytes_per_core=1 << 18)
-    out = Access(**{**out.__dict__, "base": 1 << 17})
+    wide = Chip(8, 1 << 18)
+    out = replace(out, base=1 << 17)
     memory = torch.zeros(128, dtype=torch.uint8)
     engine = Engine(memory, wide)
     engine.binder.starts_defined = True
@@ -305,7 +307,9 @@ SHUFFLES = {
 @pytest.mark.parametrize("name", SHUFFLES)
 @pytest.mark.parametrize("offsets", [(0, 0), (32, 0), (0, 40), (17, 3)])
 @pytest.mark.parametrize("stride", [64, 192])
-def test_shuffles_at_any_place_in_sticks(name, offsets, stride) -> None:
+def test_shuffles_at_any_place_in_sticks(
+    name: str, offsets: tuple[int, int], stride: int
+) -> None:
     sizes, strides, stick, out_strides, out_stick = SHUFFLES[name]
     axes = [Axis.whole(n) for n in sizes]
     first = offsets[0] + (sum(sizes) if -1 in stick else 0)
@@ -317,7 +321,7 @@ def test_shuffles_at_any_place_in_sticks(name, offsets, stride) -> None:
 
 @pytest.mark.parametrize("combine", ["sum", "max"])
 @pytest.mark.parametrize("digits", [(0,), (1,), (0, 1)])
-def test_ring_reduce_folds_over_digits(combine, digits) -> None:
+def test_ring_reduce_folds_over_digits(combine: str, digits: tuple[int, ...]) -> None:
     axes = [Axis(65, -1, 65, -1, 65), Axis.whole(3)]
     source = access(tile("f32", axes, (1, 0)), axes, (1, 0), 0)
     target = access(tile("f16", axes, (1, 0)), axes, (1, 0), 1 << 14)
@@ -328,7 +332,7 @@ def test_ring_reduce_folds_over_digits(combine, digits) -> None:
 @pytest.mark.parametrize("index_dtype", ["i32", "i64"])
 @pytest.mark.parametrize("inner", [5, 64, 65])
 @pytest.mark.parametrize("sparse", [False, True])
-def test_gather_of_rows(index_dtype, inner, sparse) -> None:
+def test_gather_of_rows(index_dtype: str, inner: int, sparse: bool) -> None:
     table = buffer("f16", (20, inner))
     axes = [Axis(11, 0, 3, -1, 3), Axis(inner, -1, inner, -1, inner)]
     index = access(
@@ -352,7 +356,7 @@ def test_gather_along_the_sticks() -> None:
     index = access(tile("i64", axes, (0, 1)), axes, (0, 1), 0)
     target = access(tile("f16", axes, (0, 1)), axes, (0, 1), 1 << 14)
     full = access(table, axes, (0, 1), 0, 0)
-    source = Access(**{**full.__dict__, "stick": (0, 0)})
+    source = replace(full, stick=(0, 0))
     op = dev.GatherOp(axes, source, index, target, 0, 1, 100)
     pair = Pair.of("f16", 4)
     for lx in (pair.engine.lx, pair.reference.lx):

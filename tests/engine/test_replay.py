@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -81,16 +84,13 @@ def result(engine: Engine) -> torch.Tensor:
     return raw
 
 
-def poison(engine: Engine) -> None:
-    engine.lx.fill_(255)
-
-
 def test_a_second_launch_and_one_after_nan_give_the_same_bits() -> None:
     engine, expected = prepared()
     program = matmul_program()
-    results = []
-    for before in (lambda e: None, lambda e: None, poison):
-        before(engine)
+    results: list[torch.Tensor] = []
+    for poisoned in (False, False, True):
+        if poisoned:
+            engine.lx.fill_(255)
         engine.run(program, SYMBOLS)
         # Padding lanes of a stick carry what the scratchpad held.
         results.append(buffer("f16", (M, N)).unpack(result(engine)))
@@ -131,7 +131,9 @@ def test_digits_take_roles() -> None:
 
 
 class Refuses(TorchDispatchMode):
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(
+        self, func: object, types: object, args: object = (), kwargs: object = None
+    ) -> object:
         raise AssertionError(f"{func} was seen")
 
 
@@ -146,7 +148,9 @@ class Refuses(TorchDispatchMode):
         torch.enable_grad,
     ],
 )
-def test_the_callers_modes_do_not_reach_the_machine(mode) -> None:
+def test_the_callers_modes_do_not_reach_the_machine(
+    mode: Callable[[], AbstractContextManager[object]],
+) -> None:
     engine, _ = prepared()
     program = matmul_program()
     engine.run(program, SYMBOLS)

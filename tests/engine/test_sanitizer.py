@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 import torch
 
@@ -23,7 +25,11 @@ def memory() -> torch.Tensor:
     return torch.zeros(1 << 14, dtype=torch.uint8)
 
 
-def run(op: dev.ProgramOp, symbols=(0, 4096), bounds=None) -> None:
+def run(
+    op: dev.ProgramOp,
+    symbols: Sequence[int] = (0, 4096),
+    bounds: Sequence[tuple[int, int]] | None = None,
+) -> None:
     Engine(memory(), sanitize=True).run(op, symbols, bounds)
 
 

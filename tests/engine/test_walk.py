@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import pytest
 import torch
+from xdsl.ir import Operation
 
 from spyre_mlir.algebra.access import Access, Axis
 from spyre_mlir.dialects import dev
@@ -22,16 +25,21 @@ from spyre_runtime.engine.walk import walk
 from .builders import access, buffer, chain, synced, tile
 
 AXES = [Axis.whole(64)]
+Syncs = Sequence[tuple[int, int, int]]
 
 
-def move(unit: str, waits=(), signals=(), line: int = 0) -> dev.TransferOp:
+def move(
+    unit: str, waits: Syncs = (), signals: Syncs = (), line: int = 0
+) -> dev.TransferOp:
     inside = Access("lx", "f16", 0, (0,), (1,), 64)
     outside = Access("dram", "f16", 0, (0,), (1,), 64, 0, 0)
     pair = (inside, outside) if unit == "store" else (outside, inside)
     return synced(dev.TransferOp(AXES, *pair), waits, signals, line)
 
 
-def program(streams, semaphores) -> dev.ProgramOp:
+def program(
+    streams: Mapping[str, Sequence[Operation]], semaphores: Sequence[int]
+) -> dev.ProgramOp:
     ops = [dev.StreamOp(unit, body) for unit, body in streams.items()]
     result = dev.ProgramOp("p", (1,), 1, 0, semaphores, ops)
     result.verify()

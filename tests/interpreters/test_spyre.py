@@ -134,7 +134,7 @@ def test_gather():
 
 @pytest.mark.parametrize("bad", [4, -1])
 def test_gather_refuses_a_bad_index(bad):
-    with pytest.raises(IndexError, match=f"index {bad} is out of range.*size 4"):
+    with pytest.raises(IndexError, match=rf"index {bad} is outside \[0, 4\)"):
         run(GATHER, torch.zeros(4, 3), torch.tensor([0, bad]))
 
 

@@ -11,7 +11,13 @@ from agreement.levels import context
 from lowered import Lowered, lower
 from random_spyre import MOVEMENTS, Program, bits, inputs_of
 from torch import Tensor
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import (
+    FileLineColLoc,
+    IntAttr,
+    ModuleOp,
+    NameLoc,
+    StringAttr,
+)
 from xdsl.parser import Parser
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
@@ -100,6 +106,25 @@ def test_narrow_matmul_over_trips_of_k() -> None:
     lowered = check(module, cores=2, lx_bytes=1 << 15)
     casts = [r for r in lowered.records() if isinstance(r, dev.VectorOp)]
     assert [[s.function for s in r.steps_data] for r in casts] == [["cast"]]
+
+
+def test_records_keep_the_line_of_their_operation() -> None:
+    """Wrapped with the operation's position in its group, for shared kernels."""
+    module = module_of(
+        "(%x: tensor<5x70xf16>) -> tensor<5x1xf16>",
+        """
+  %0 = spyre.reduce "max" %x {dims = array<i64: 1>}
+      : tensor<5x70xf16> -> tensor<5x1xf16>
+  func.return %0 : tensor<5x1xf16>""",
+    )
+    line = FileLineColLoc(StringAttr("model.py"), IntAttr(41), IntAttr(2))
+    reduce = next(op for op in module.walk() if op.name == "spyre.reduce")
+    reduce.location = line
+    lowered = lower(module)
+    wanted = NameLoc(StringAttr("#0"), line)
+    assert [r.location for r in lowered.records()] == [wanted] * 3
+    staged = [op for op in lowered.ktdp.walk() if op.name.startswith("ktdp.")]
+    assert {op.location for op in staged} == {wanted}
 
 
 @pytest.mark.parametrize("rows, columns", [(67, 129), (1, 64), (130, 65)])

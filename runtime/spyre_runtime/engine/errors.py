@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from xdsl.dialects.builtin import (
     ArrayAttr,
     CallSiteLoc,
@@ -63,8 +65,8 @@ def location_text(location: Attribute) -> str:
         parts = (location_text(location.callee), location_text(location.caller))
         return " called from ".join(p for p in parts if p)
     if isinstance(location, FusedLoc):
-        assert isinstance(location.locations, ArrayAttr)
-        parts = [location_text(part) for part in location.locations]
+        inside = cast(ArrayAttr[Attribute], location.locations)
+        parts = [location_text(part) for part in inside]
         return "; ".join(dict.fromkeys(p for p in parts if p))
     return ""
 

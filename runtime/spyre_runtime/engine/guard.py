@@ -9,27 +9,37 @@ that bits repeat.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import torch
-from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._python_dispatch import (
+    _disable_current_modes,  # pyright: ignore[reportPrivateUsage]
+)
+
+_inside = threading.local()
 
 
 @contextmanager
-def plain_torch() -> Iterator[None]:
+def plain_torch() -> Generator[None]:
+    if getattr(_inside, "now", False):  # nobody switches anything on in between
+        yield
+        return
     threads = torch.get_num_threads()
     if threads != 1:
         torch.set_num_threads(1)
+    _inside.now = True
     try:
         with (
             _disable_current_modes(),
-            torch._C.DisableTorchFunction(),
+            torch._C.DisableTorchFunction(),  # pyright: ignore[reportPrivateUsage]
             torch.inference_mode(False),
             torch.no_grad(),
             torch.autocast("cpu", enabled=False),
         ):
             yield
     finally:
+        _inside.now = False
         if threads != 1:
             torch.set_num_threads(threads)

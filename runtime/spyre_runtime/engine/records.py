@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
+from xdsl.ir import Block
+
 from spyre_mlir.algebra.access import Access, Axis, Sync
 from spyre_mlir.dialects import dev
 
@@ -106,7 +108,7 @@ def decode(op: dev.ProgramOp) -> Program:
 
 
 def _body(
-    block: dev.Block, unit: str, grid: tuple[int, ...], nest: tuple[int, ...]
+    block: Block, unit: str, grid: tuple[int, ...], nest: tuple[int, ...]
 ) -> tuple[Record | Loop, ...]:
     items: list[Record | Loop] = []
     for op in block.ops:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues
 
 from .codec import Run
+from .errors import CardError
 from .machine import Machine
 from .pieces import Block
 from .records import Record, Trips
@@ -54,7 +55,12 @@ def bind(interpreter: Interpreter, site: Site) -> Bound:
     actions travel in its data.
     """
     interpreter.set_data(InterpreterFunctions, "site", site)
-    interpreter.run_op(site.record.op)
+    try:
+        interpreter.run_op(site.record.op)
+    except CardError as error:
+        # The interpreter has added the text of the whole program.
+        error.__notes__ = []
+        raise
     return interpreter.get_data(InterpreterFunctions, "bound", _missing)
 
 

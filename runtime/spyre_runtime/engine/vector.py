@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import cast
 
 import torch
 from xdsl.interpreter import (
@@ -35,6 +36,15 @@ from .values import SHORT, Value, Values
 
 CHUNK_ELEMENTS = 1 << 17
 """Elements worked on at a time: a few arrays of them fit the host's cache."""
+
+LONG_RUNS_ONLY = frozenset(
+    ["exp", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "erf"]
+    + ["tanh", "sqrt", "rsqrt", "pow", "atan2"]
+)
+"""
+Torch calls a vector library for these once per run of neighbours: on the sticks of a
+scratchpad tile that costs several times the function.
+"""
 
 
 @register_impls
@@ -174,15 +184,10 @@ class _Body:
     def _last_use(self, known: list[Value], value: Value) -> int:
         """Number of the last step that reads a value; the result lives on."""
         steps = self.record.steps
-        total = len(self.site.record.reads) + len(steps)
-        if len(known) == total and known[-1] is value:
+        names = {k for k, v in enumerate(known) if v is value}
+        if len(self.site.record.reads) + len(steps) - 1 in names:
             return len(steps)
-        return max(
-            n
-            for n, step in enumerate(steps)
-            if any(o < len(known) and known[o] is value for o in step.operands)
-            or n == 0
-        )
+        return max(n for n, s in enumerate(steps) if names & set(s.operands))
 
     # ---------------------------------------------------------------- steps
 
@@ -238,9 +243,10 @@ class _Body:
         final: bool,
     ) -> torch.Tensor:
         """Where a step's result goes: a working array or the scratchpads."""
-        shape = tuple(torch.broadcast_shapes(*(a.shape for a in arrays)))
+        shape = tuple(cast(torch.Size, torch.broadcast_shapes(*map(_shape, arrays))))
         record = self.record
-        if final and not record.fold and not self.site.adds:
+        plain = final and not record.fold and not self.site.adds
+        if plain and step.function not in LONG_RUNS_ONLY:
             direct = self._direct(shape, dtype)
             if direct is not None and self.out.dtype == step.dtype:
                 self.done = True
@@ -379,6 +385,10 @@ class _Body:
         self.runs += load_block(self.site, self.out, self.target, placed)
         self.runs.append(partial(combine, held, part, out=held))
         return held
+
+
+def _shape(array: torch.Tensor) -> torch.Size:
+    return array.shape
 
 
 def _identity(combine: str, dtype: torch.dtype) -> float | int | bool:

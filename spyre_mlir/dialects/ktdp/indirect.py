@@ -243,7 +243,9 @@ class ConstructIndirectAccessTileOp(IRDLOperation):
         properties["per_dim_subscript_maps"] = _maps(subscripts, len(names))
         region = _variables_region(len(variables))
         for argument, name in zip(region.block.args, variables, strict=True):
-            argument.name_hint = name.span.text[1:]
+            hint = name.span.text[1:]
+            if SSAValue.is_valid_name(hint):  # a number is a name, but no hint
+                argument.name_hint = hint
         return cls.build(
             operands=[resolved[0], resolved[1:], captured, symbols],
             result_types=[tile],

@@ -28,7 +28,6 @@ dev.program attributes {sym_name = "balanced", grid = array<i64: 1>, symbols = 1
 // CHECK:      error: deadlock in program "stuck" (spyre-check-deadlock)
 // CHECK-NEXT: load waits at dev.transfer (check-deadlock.mlir:[[#]]) for semaphore 1, which dev.transfer (check-deadlock.mlir:[[#]]) signals
 // CHECK-NEXT: store waits at dev.transfer (check-deadlock.mlir:[[#]]) for semaphore 0, which dev.transfer (check-deadlock.mlir:[[#]]) signals
-// CHECK-NEXT: note: from check-deadlock.mlir:
 
 #four = #dev.axis<4 : i64, -1 : i64, 4 : i64, -1 : i64, 4 : i64, 0 : i64>
 #dram = #dev.access<"dram", "f16", 0 : i64, array<i64: 64>, array<i64: 0>, 0 : i64, 0 : i64, 0 : i64, array<i64>, array<i64>, 1 : i64, 0 : i64, 0 : i64>

@@ -9,7 +9,7 @@
 !view = memref<4xf16, #spyre.layout<array<i64: 0, 0>>>
 !tile = !ktdp.access_tile<4xindex>
 
-// expected-error@unknown {{ktdp.load is not in staged form: it is used once, by the next store in its own loop}}
+// expected-error@+10 {{ktdp.load is not in staged form: it is used once, by the next store in its own loop}}
 func.func private @bad(%s0: index) attributes {grid = array<i64: 1>} {
   %zero = arith.constant 0 : index
   %d = arith.constant 64 : index
@@ -36,7 +36,7 @@ func.func private @bad(%s0: index) attributes {grid = array<i64: 1>} {
 !view = memref<4xf16, #spyre.layout<array<i64: 0, 0>>>
 !tile = !ktdp.access_tile<4xindex>
 
-// expected-error@unknown {{ktdp.load is not in staged form: the store that follows does not use it}}
+// expected-error@+10 {{ktdp.load is not in staged form: the store that follows does not use it}}
 func.func private @bad(%s0: index) attributes {grid = array<i64: 1>} {
   %zero = arith.constant 0 : index
   %d = arith.constant 64 : index
@@ -63,7 +63,7 @@ func.func private @bad(%s0: index) attributes {grid = array<i64: 1>} {
 !view = memref<4xf16, #spyre.layout<array<i64: 0, 0>>>
 !tile = !ktdp.access_tile<4xindex>
 
-// expected-error@unknown {{arith.addf is not in staged form: it has no place in a staged kernel}}
+// expected-error@+11 {{arith.addf is not in staged form: it has no place in a staged kernel}}
 func.func private @bad(%s0: index) attributes {grid = array<i64: 1>} {
   %zero = arith.constant 0 : index
   %d = arith.constant 64 : index
@@ -90,7 +90,7 @@ func.func private @bad(%s0: index) attributes {grid = array<i64: 1>} {
 !view = memref<4xf16, #spyre.layout<array<i64: 0, 0>>>
 !tile = !ktdp.access_tile<4xindex>
 
-// expected-error@unknown {{ktdp.store is not in staged form: data goes from DRAM to DRAM through the scratchpad}}
+// expected-error@+11 {{ktdp.store is not in staged form: data goes from DRAM to DRAM through the scratchpad}}
 func.func private @bad(%s0: index) attributes {grid = array<i64: 1>} {
   %zero = arith.constant 0 : index
   %d = arith.constant 64 : index
@@ -116,7 +116,7 @@ func.func private @bad(%s0: index) attributes {grid = array<i64: 1>} {
 !view = memref<4xf16, #spyre.layout<array<i64: 0, 0>>>
 !tile = !ktdp.access_tile<4xindex>
 
-// expected-error@unknown {{ktdp.construct_access_tile is not in staged form: a tile begins where its view does}}
+// expected-error@+10 {{ktdp.construct_access_tile is not in staged form: a tile begins where its view does}}
 func.func private @bad(%s0: index) attributes {grid = array<i64: 1>} {
   %zero = arith.constant 0 : index
   %d = arith.constant 64 : index
@@ -143,7 +143,7 @@ func.func private @bad(%s0: index) attributes {grid = array<i64: 1>} {
 !view = memref<4xf16, #spyre.layout<array<i64: 0, 0>>>
 !tile = !ktdp.access_tile<4xindex>
 
-// expected-error@unknown {{ktdp.construct_memory_view is not in staged form: a base in DRAM counts from one argument, in LX none}}
+// expected-error@+10 {{ktdp.construct_memory_view is not in staged form: a base in DRAM counts from one argument, in LX none}}
 func.func private @bad(%s0: index) attributes {grid = array<i64: 1>} {
   %zero = arith.constant 0 : index
   %d = arith.constant 64 : index
@@ -171,7 +171,7 @@ func.func private @bad(%s0: index) attributes {grid = array<i64: 1>} {
 !view = memref<4xf16, #spyre.layout<array<i64: 0, 0>>>
 !tile = !ktdp.access_tile<4xindex>
 
-// expected-error@unknown {{ktdp.load is not in staged form: a compute loads from the scratchpad}}
+// expected-error@+10 {{ktdp.load is not in staged form: a compute loads from the scratchpad}}
 func.func private @bad(%s0: index) attributes {grid = array<i64: 1>} {
   %zero = arith.constant 0 : index
   %d = arith.constant 64 : index
@@ -202,7 +202,7 @@ func.func private @bad(%s0: index) attributes {grid = array<i64: 1>} {
 !view = memref<4xf16, #spyre.layout<array<i64: 0, 0>>>
 !tile = !ktdp.access_tile<4xindex>
 
-// expected-error@unknown {{linalg.generic is not in staged form: math.sinh is no function of the card}}
+// expected-error@+12 {{linalg.generic is not in staged form: math.sinh is no function of the card}}
 func.func private @bad(%s0: index) attributes {grid = array<i64: 1>} {
   %zero = arith.constant 0 : index
   %d = arith.constant 64 : index
@@ -234,7 +234,7 @@ func.func private @bad(%s0: index) attributes {grid = array<i64: 1>} {
 !view = memref<4xf16, #spyre.layout<array<i64: 0, 0>>>
 !tile = !ktdp.access_tile<4xindex>
 
-// expected-error@unknown {{linalg.generic is not in staged form: without a fold it starts from nothing}}
+// expected-error@+12 {{linalg.generic is not in staged form: without a fold it starts from nothing}}
 func.func private @bad(%s0: index) attributes {grid = array<i64: 1>} {
   %zero = arith.constant 0 : index
   %d = arith.constant 64 : index
@@ -266,7 +266,7 @@ func.func private @bad(%s0: index) attributes {grid = array<i64: 1>} {
 !view = memref<4xf16, #spyre.layout<array<i64: 0, 0>>>
 !tile = !ktdp.access_tile<4xindex>
 
-// expected-error@unknown {{scf.for is not in staged form: a loop counts from 0 by 1, not from 0 by 64}}
+// expected-error@+10 {{scf.for is not in staged form: a loop counts from 0 by 1, not from 0 by 64}}
 func.func private @bad(%s0: index) attributes {grid = array<i64: 1>} {
   %zero = arith.constant 0 : index
   %d = arith.constant 64 : index
@@ -294,7 +294,7 @@ func.func private @bad(%s0: index) attributes {grid = array<i64: 1>} {
 !view = memref<4xf16, #spyre.layout<array<i64: 0, 0>>>
 !tile = !ktdp.access_tile<4xindex>
 
-// expected-error@unknown {{ktdp.get_compute_tile_id is not in staged form: the grid has 1 digits}}
+// expected-error@+2 {{ktdp.get_compute_tile_id is not in staged form: the grid has 1 digits}}
 func.func private @bad(%s0: index) attributes {grid = array<i64: 1>} {
   %i, %j = ktdp.get_compute_tile_id : index, index
   func.return
@@ -312,7 +312,7 @@ func.func private @bad(%s0: index) attributes {grid = array<i64: 1>} {
 !tile = !ktdp.access_tile<4xindex>
 #all = affine_map<(d0) -> ()>
 
-// expected-error@unknown {{linalg.generic is not in staged form: it makes f32, not f16}}
+// expected-error@+15 {{linalg.generic is not in staged form: it makes f32, not f16}}
 func.func private @bad(%s0: index) attributes {grid = array<i64: 1>} {
   %zero = arith.constant 0 : index
   %d = arith.constant 64 : index

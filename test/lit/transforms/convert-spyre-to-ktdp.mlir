@@ -1,5 +1,5 @@
 // RUN: spyre-opt %s -p spyre-convert-spyre-to-ktdp --split-input-file | filecheck %s
-// RUN: spyre-opt %s -p spyre-convert-spyre-to-ktdp,spyre-convert-ktdp-to-dev --split-input-file | filecheck %s --check-prefix DEV
+// RUN: spyre-opt %s -p spyre-convert-spyre-to-ktdp --split-input-file | spyre-opt -p spyre-convert-ktdp-to-dev --split-input-file | filecheck %s --check-prefix DEV
 
 // Rows in four blocks of 17 and the rest: extents are dynamic where cores differ. The
 // call becomes a launch by addresses.
@@ -190,4 +190,16 @@ func.func private @count() -> !v attributes {grid = array<i64: 2>} {
 func.func @whole() -> tensor<4xf16> {
   %0 = spyre.full 0.0 : f16 -> tensor<4xf16>
   func.return %0 : tensor<4xf16>
+}
+
+// -----
+
+// Negative: a function that is no kernel stays.
+
+// CHECK-LABEL: func.func @no_kernel
+// CHECK-NEXT:    spyre.reduce
+// DEV-LABEL:   func.func @no_kernel
+func.func @no_kernel(%x: tensor<4x100xf16>) -> tensor<4x1xf16> {
+  %0 = spyre.reduce "sum" %x {dims = array<i64: 1>} : tensor<4x100xf16> -> tensor<4x1xf16>
+  func.return %0 : tensor<4x1xf16>
 }

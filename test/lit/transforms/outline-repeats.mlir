@@ -198,3 +198,37 @@ func.func @light(%x: tensor<8x16xf16>, %w0: tensor<16x16xf16>, %w1: tensor<16x16
     : tensor<8x16xf16>, tensor<16x16xf16> -> tensor<8x16xf16>
   func.return %b : tensor<8x16xf16>
 }
+
+// -----
+
+// What is static in every copy is static in the function; a value that is computed for
+// one of the copies is not.
+
+// CHECK-LABEL: @weights
+// CHECK:       func.func private @layer_0
+// CHECK-SAME:    (%{{.*}}: tensor<8x16xf16>, %{{.*}}: tensor<16x16xf16> {spyre.static}, %{{.*}}: tensor<16x16xf16>)
+func.func @weights(%x: tensor<8x16xf16>, %w0: tensor<16x16xf16> {spyre.static}, %w1: tensor<16x16xf16> {spyre.static}, %v: tensor<16x16xf16>) -> tensor<8x16xf16> {
+  %a0 = spyre.matmul %x, %w0 {lhs_map = affine_map<(m, n, k) -> (m, k)>,
+    rhs_map = affine_map<(m, n, k) -> (n, k)>, result_map = affine_map<(m, n, k) -> (m, n)>}
+    : tensor<8x16xf16>, tensor<16x16xf16> -> tensor<8x16xf16>
+  %b0 = spyre.matmul %a0, %w0 {lhs_map = affine_map<(m, n, k) -> (m, k)>,
+    rhs_map = affine_map<(m, n, k) -> (n, k)>, result_map = affine_map<(m, n, k) -> (m, n)>}
+    : tensor<8x16xf16>, tensor<16x16xf16> -> tensor<8x16xf16>
+  %c0 = spyre.map %b0 {maps = [affine_map<(i, j) -> (i, j)>]} : (tensor<8x16xf16>) -> tensor<8x16xf16> {
+  ^bb0(%a: f16):
+    %c = spyre.fn "relu"(%a) : (f16) -> f16
+    spyre.yield %c : f16
+  }
+  %a1 = spyre.matmul %c0, %w1 {lhs_map = affine_map<(m, n, k) -> (m, k)>,
+    rhs_map = affine_map<(m, n, k) -> (n, k)>, result_map = affine_map<(m, n, k) -> (m, n)>}
+    : tensor<8x16xf16>, tensor<16x16xf16> -> tensor<8x16xf16>
+  %b1 = spyre.matmul %a1, %v {lhs_map = affine_map<(m, n, k) -> (m, k)>,
+    rhs_map = affine_map<(m, n, k) -> (n, k)>, result_map = affine_map<(m, n, k) -> (m, n)>}
+    : tensor<8x16xf16>, tensor<16x16xf16> -> tensor<8x16xf16>
+  %c1 = spyre.map %b1 {maps = [affine_map<(i, j) -> (i, j)>]} : (tensor<8x16xf16>) -> tensor<8x16xf16> {
+  ^bb0(%a: f16):
+    %c = spyre.fn "relu"(%a) : (f16) -> f16
+    spyre.yield %c : f16
+  }
+  func.return %c1 : tensor<8x16xf16>
+}

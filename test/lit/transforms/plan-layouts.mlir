@@ -1,0 +1,132 @@
+// RUN: spyre-opt %s -p spyre-plan-layouts --split-input-file | filecheck %s
+// RUN: spyre-opt %s -p spyre-plan-layouts,spyre-plan-layouts --split-input-file | filecheck %s
+
+// Arguments and results get the default layout: the last dimension in sticks.
+
+// CHECK-LABEL: @default
+// CHECK-SAME:    (%{{.*}}: tensor<64x128xf16, #spyre.layout<array<i64: 1, 0, 1>>>) -> tensor<64x128xf16, #spyre.layout<array<i64: 1, 0, 1>>>
+// CHECK:         spyre.map {{.*}} : (tensor<64x128xf16, #spyre.layout<array<i64: 1, 0, 1>>>) -> tensor<64x128xf16, #spyre.layout<array<i64: 1, 0, 1>>>
+func.func @default(%x: tensor<64x128xf16>) -> tensor<64x128xf16> {
+  %0 = spyre.map %x {maps = [affine_map<(i, j) -> (i, j)>]} : (tensor<64x128xf16>) -> tensor<64x128xf16> {
+  ^bb0(%a: f16):
+    %b = spyre.fn "exp"(%a) : (f16) -> f16
+    spyre.yield %b : f16
+  }
+  func.return %0 : tensor<64x128xf16>
+}
+
+// -----
+
+// Negative: a layout that is there stays.
+
+// CHECK-LABEL: @given
+// CHECK:         spyre.map {{.*}} : (tensor<64x128xf16, #spyre.layout<array<i64: 0, 1, 0>>>) -> tensor<64x128xf16, #spyre.layout<array<i64: 0, 1, 0>>>
+func.func @given(%x: tensor<64x128xf16, #spyre.layout<array<i64: 0, 1, 0>>>) -> tensor<64x128xf16> {
+  %0 = spyre.map %x {maps = [affine_map<(i, j) -> (i, j)>]} : (tensor<64x128xf16, #spyre.layout<array<i64: 0, 1, 0>>>) -> tensor<64x128xf16, #spyre.layout<array<i64: 0, 1, 0>>> {
+  ^bb0(%a: f16):
+    %b = spyre.fn "exp"(%a) : (f16) -> f16
+    spyre.yield %b : f16
+  }
+  %1 = spyre.map %0 {maps = [affine_map<(i, j) -> (i, j)>]} : (tensor<64x128xf16, #spyre.layout<array<i64: 0, 1, 0>>>) -> tensor<64x128xf16> {
+  ^bb0(%a: f16):
+    %b = spyre.fn "tanh"(%a) : (f16) -> f16
+    spyre.yield %b : f16
+  }
+  func.return %1 : tensor<64x128xf16>
+}
+
+// -----
+
+// A reduction leaves one element per stick of the folded dimension.
+
+// CHECK-LABEL: @reduction
+// CHECK-SAME:    (%{{.*}}: tensor<4x100xf16, #spyre.layout<array<i64: 1, 0, 1>>>)
+// CHECK:         spyre.reduce
+// CHECK-SAME:    -> tensor<4x1xf32, #spyre.layout<array<i64: 1, 0, 1>>>
+func.func @reduction(%x: tensor<4x100xf16>) -> tensor<4x1xf32> {
+  %0 = spyre.reduce "sum" %x {dims = array<i64: 1>} : tensor<4x100xf16> -> tensor<4x1xf32>
+  func.return %0 : tensor<4x1xf32>
+}
+
+// -----
+
+// A static argument gets the layout that its first user wants: the features of the
+// result run along sticks. The other one is no weight, and keeps the default.
+
+// CHECK-LABEL: @weight
+// CHECK-SAME:    (%{{.*}}: tensor<8x16xf16, #spyre.layout<array<i64: 1, 0, 1>>>,
+// CHECK-SAME:    %{{.*}}: tensor<32x16xf16, #spyre.layout<array<i64: 0, 1, 0>>> {spyre.static},
+// CHECK-SAME:    %{{.*}}: tensor<32x16xf16, #spyre.layout<array<i64: 1, 0, 1>>>)
+func.func @weight(%x: tensor<8x16xf16>, %w: tensor<32x16xf16> {spyre.static}, %v: tensor<32x16xf16>)
+    -> (tensor<8x32xf16>, tensor<8x32xf16>) {
+  %0 = spyre.matmul %x, %w {lhs_map = affine_map<(m, n, k) -> (m, k)>,
+    rhs_map = affine_map<(m, n, k) -> (n, k)>, result_map = affine_map<(m, n, k) -> (m, n)>}
+    : tensor<8x16xf16>, tensor<32x16xf16> -> tensor<8x32xf16>
+  %1 = spyre.matmul %x, %v {lhs_map = affine_map<(m, n, k) -> (m, k)>,
+    rhs_map = affine_map<(m, n, k) -> (n, k)>, result_map = affine_map<(m, n, k) -> (m, n)>}
+    : tensor<8x16xf16>, tensor<32x16xf16> -> tensor<8x32xf16>
+  func.return %0, %1 : tensor<8x32xf16>, tensor<8x32xf16>
+}
+
+// -----
+
+// A function that is handed static arguments alone chooses for its callers.
+
+// CHECK-LABEL: @caller
+// CHECK-SAME:    %{{.*}}: tensor<16x16xf16, #spyre.layout<array<i64: 0, 1, 0>>> {spyre.static},
+// CHECK-SAME:    %{{.*}}: tensor<16x16xf16, #spyre.layout<array<i64: 0, 1, 0>>> {spyre.static})
+// CHECK:       func.func private @layer
+// CHECK-SAME:    (%{{.*}}: tensor<8x16xf16, #spyre.layout<array<i64: 1, 0, 1>>>,
+// CHECK-SAME:    %{{.*}}: tensor<16x16xf16, #spyre.layout<array<i64: 0, 1, 0>>> {spyre.static})
+func.func @caller(%x: tensor<8x16xf16>, %w0: tensor<16x16xf16> {spyre.static}, %w1: tensor<16x16xf16> {spyre.static})
+    -> tensor<8x16xf16> {
+  %0 = func.call @layer(%x, %w0) : (tensor<8x16xf16>, tensor<16x16xf16>) -> tensor<8x16xf16>
+  %1 = func.call @layer(%0, %w1) : (tensor<8x16xf16>, tensor<16x16xf16>) -> tensor<8x16xf16>
+  func.return %1 : tensor<8x16xf16>
+}
+func.func private @layer(%x: tensor<8x16xf16>, %w: tensor<16x16xf16> {spyre.static}) -> tensor<8x16xf16> {
+  %0 = spyre.matmul %x, %w {lhs_map = affine_map<(m, n, k) -> (m, k)>,
+    rhs_map = affine_map<(m, n, k) -> (n, k)>, result_map = affine_map<(m, n, k) -> (m, n)>}
+    : tensor<8x16xf16>, tensor<16x16xf16> -> tensor<8x16xf16>
+  func.return %0 : tensor<8x16xf16>
+}
+
+// -----
+
+// A decision that is there is left alone, and an attribute is one.
+
+// CHECK-LABEL: @decided
+// CHECK-SAME:    (%{{.*}}: tensor<8x16xf16, #spyre.layout<array<i64: 0, 1, 0>>> {spyre.layout = #spyre.layout<array<i64: 0, 1, 0>>},
+// CHECK-SAME:    %{{.*}}: tensor<8x16xf16, #spyre.layout<array<i64: 0, 1, 0>>> {spyre.static})
+func.func @decided(%x: tensor<8x16xf16> {spyre.layout = #spyre.layout<array<i64: 0, 1, 0>>},
+    %w: tensor<8x16xf16, #spyre.layout<array<i64: 0, 1, 0>>> {spyre.static}) -> tensor<8x16xf16> {
+  %0 = spyre.map %x, %w {maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>]}
+    : (tensor<8x16xf16>, tensor<8x16xf16, #spyre.layout<array<i64: 0, 1, 0>>>) -> tensor<8x16xf16> {
+  ^bb0(%a: f16, %b: f16):
+    %c = spyre.fn "add"(%a, %b) : (f16, f16) -> f16
+    spyre.yield %c : f16
+  }
+  func.return %0 : tensor<8x16xf16>
+}
+
+// -----
+
+// A call hands over what the callee's arguments are, and a result leaves in the
+// default layout, or the one that its attribute asks for.
+
+// CHECK-LABEL: @mixed
+// CHECK-NEXT:    %[[W:.*]] = spyre.reindex %{{.*}} {{.*}} -> tensor<16x16xf16, #spyre.layout<array<i64: 0, 1, 0>>>
+// CHECK-NEXT:    %[[R:.*]] = func.call @layer(%{{.*}}, %[[W]])
+// CHECK-NEXT:    %[[T:.*]] = spyre.reindex %[[R]] {{.*}} -> tensor<16x16xf16, #spyre.layout<array<i64: 0, 1, 0>>>
+// CHECK-NEXT:    func.return %[[T]], %[[R]]
+func.func @mixed(%x: tensor<16x16xf16>, %w: tensor<16x16xf16>)
+    -> (tensor<16x16xf16> {spyre.layout = #spyre.layout<array<i64: 0, 1, 0>>}, tensor<16x16xf16>) {
+  %0 = func.call @layer(%x, %w) : (tensor<16x16xf16>, tensor<16x16xf16>) -> tensor<16x16xf16>
+  func.return %0, %0 : tensor<16x16xf16>, tensor<16x16xf16>
+}
+func.func private @layer(%x: tensor<16x16xf16>, %w: tensor<16x16xf16> {spyre.static}) -> tensor<16x16xf16> {
+  %0 = spyre.matmul %x, %w {lhs_map = affine_map<(m, n, k) -> (m, k)>,
+    rhs_map = affine_map<(m, n, k) -> (n, k)>, result_map = affine_map<(m, n, k) -> (m, n)>}
+    : tensor<16x16xf16>, tensor<16x16xf16> -> tensor<16x16xf16>
+  func.return %0 : tensor<16x16xf16>
+}
