@@ -290,9 +290,7 @@ def layers(b: Builder) -> SSAValue:
         product = b.add(
             spyre.MatmulOp(value, weight, tensor_type([rows, width], dtype), maps)
         )
-        high = b.add(
-            spyre.ReduceOp("max", product, [1], tensor_type([rows, 1], dtype))
-        )
+        high = b.add(spyre.ReduceOp("max", product, [1], tensor_type([rows, 1], dtype)))
         value = _less(b, product, high, value if reduces else product)
     return value
 
