@@ -85,7 +85,8 @@ class TilePlanner:
                 f"{self.group.ops[0].name}: one tile needs {needed} bytes of "
                 f"scratchpad, a core has {self.limit}"
             )
-        return self._tiles(self._overlapped(min(found, key=self._price)))
+        best = min(map(self._settled, found), key=self._price)
+        return self._tiles(self._overlapped(best))
 
     def _starts(self) -> Iterator[Loops]:
         """No loops, then contracted iterators cut in ever more trips while deep."""
@@ -115,6 +116,20 @@ class TilePlanner:
                 return None
             loops = min(smaller or options, key=self._price)
         return loops
+
+    def _settled(self, loops: Loops) -> Loops:
+        """
+        The same with fewer trips, or some traded for others, while that still fits
+        and moves fewer bytes: cuts made early may turn out not to help.
+        """
+        while True:
+            fewer = list(self._coarser(loops))
+            options = [*fewer, *(f for c in fewer for f in self._finer(c))]
+            fitting = [o for o in options if self._fits(o)]
+            best = min(fitting, key=self._price, default=loops)
+            if self._price(best) >= self._price(loops):
+                return loops
+            loops = best
 
     def _price(self, loops: Loops) -> tuple[int, int]:
         found = self._evaluate(loops)
@@ -163,6 +178,29 @@ class TilePlanner:
                 finer = self._split_reduction(loops, position, iterator)
                 if finer is not None:
                     yield finer
+
+    def _coarser(self, loops: Loops) -> Iterator[Loops]:
+        """One step back in the trips of one loop."""
+        for index, trips in enumerate(loops.shared):
+            if trips > 1:
+                shared = list(loops.shared)
+                shared[index] = self._before(*self._range(self.classes[index]), trips)
+                yield replace(loops, shared=tuple(shared))
+        for position, own in enumerate(loops.private):
+            for iterator, trips in own:
+                range_ = self.spaces[position][iterator]
+                less = dict(own)
+                less[iterator] = self._before(range_, range_.size, trips)
+                private = list(loops.private)
+                private[position] = tuple((k, t) for k, t in less.items() if t > 1)
+                yield replace(loops, private=tuple(private))
+
+    def _before(self, range_: IterRange, chunk: int, trips: int) -> int:
+        """The trips whose next step reaches `trips`."""
+        now = 1
+        while (more := self._next(range_, chunk, now)) is not None and more < trips:
+            now = more
+        return now
 
     def _loopable(self, position: int) -> tuple[int, ...]:
         op = self.group.ops[position]

@@ -204,6 +204,24 @@ def test_a_body_without_inputs_fills_its_tile_exactly() -> None:
     Pair.of("f16", 1).check(chain((2,), 0, [("sfp", op)]))
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_body_of_constants_alone() -> None:
+    axes = [Axis(65, -1, 65, -1, 65)]
+    out = access(tile("f16", axes, (0,)), axes, (0,), 128)
+    steps = [
+        Step("constant", (), "f16", (2.5,)),
+        Step("constant", (), "f16", (0.3,)),
+        Step("erf", (0,), "f16"),
+        Step("mul", (2, 1), "f16"),
+        Step("lt", (3, 1), "i1"),
+        Step("where", (4, 3, 0), "f16"),
+    ]
+    for combine, fold in (("", ()), ("sum", (0,)), ("max", (0,))):
+        into = out if not fold else access(tile("f16", axes, ()), axes, (), 128)
+        op = dev.VectorOp(axes, [], steps, into, combine, fold)
+        Pair.of("f16", 1).check(chain((2,), 0, [("sfp", op)]), exact="f16")
+
+
 def test_a_scalar_has_no_axes() -> None:
     one = Access("lx", "f16", 0, (), ())
     op = dev.VectorOp(

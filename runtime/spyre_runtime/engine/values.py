@@ -63,8 +63,9 @@ class Values:
             self._slots += 1
             slot = f"vector {self._slots}"
         value.slots.append(slot)
-        if len(shape) != self.frame.rank:
-            shape = (1,) * self.frame.rank
+        if not shape:
+            # What is made of constants alone has no dimensions, as they have none.
+            return self.site.machine.scratch.take(slot, dtype, ())
         return self.frame.take(self.site.machine.scratch, slot, dtype, shape)
 
     def release(self, value: Value) -> None:
