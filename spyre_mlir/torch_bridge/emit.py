@@ -23,7 +23,13 @@ from spyre_mlir.target.opfuncs import result_dtype
 from .dtypes import is_half, rounded
 
 Number = float | int
-BodyBuilder = Callable[..., SSAValue]
+BodyBuilder = (
+    Callable[["Body"], SSAValue]
+    | Callable[["Body", SSAValue], SSAValue]
+    | Callable[["Body", SSAValue, SSAValue], SSAValue]
+    | Callable[["Body", SSAValue, SSAValue, SSAValue], SSAValue]
+)
+"""Makes a result from a `Body` and the elements of up to three inputs."""
 Shape = tuple[int, ...]
 
 

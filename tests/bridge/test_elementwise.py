@@ -11,8 +11,10 @@ from .checking import check, values
 FLOATS = [torch.float16, torch.bfloat16, torch.float32]
 INTEGERS = [torch.int32, torch.int64]
 SHAPES = [(), (1,), (63,), (2, 64), (3, 1, 65), (2, 1, 2, 1, 3, 5)]
-CASES = [(dtype, (3, 65)) for dtype in FLOATS + INTEGERS]
-CASES += [(torch.float16, shape) for shape in SHAPES]
+CASES = [
+    *((dtype, (3, 65)) for dtype in FLOATS + INTEGERS),
+    *((torch.float16, shape) for shape in SHAPES),
+]
 
 EXACT = {
     "add": lambda a, b: a + b,

@@ -76,8 +76,8 @@ def test_16_bit_products_round_once(monkeypatch):
     linear = torch.nn.Linear(65, 8).half()
     (module,) = imported(monkeypatch, linear, values((3, 65), torch.float16))
     matmul, bias = _ops(module)
-    assert spyre.dtype_name(matmul.result.type) == "f32"
-    assert spyre.dtype_name(bias.result.type) == "f16"
+    assert spyre.dtype_name(matmul.results[0].type) == "f32"
+    assert spyre.dtype_name(bias.results[0].type) == "f16"
 
 
 def test_numbers_become_constants_of_the_body(monkeypatch):

