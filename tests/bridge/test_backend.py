@@ -160,13 +160,14 @@ def test_training_of_attention():
     torch.manual_seed(0)
     sdpa: Any = torch.nn.functional.scaled_dot_product_attention
     inputs = [values((2, 3, 5, 8), torch.float32, k).requires_grad_() for k in range(3)]
-    sdpa(*inputs, is_causal=True).square().sum().backward()
+    q, k, v = inputs
+    sdpa(q, k, v, is_causal=True).square().sum().backward()
     want = [x.grad for x in inputs]
     for x in inputs:
         x.grad = None
     torch._dynamo.reset()
     function = torch.compile(sdpa, backend=backend(fallback="error", verify=True))
-    function(*inputs, is_causal=True).square().sum().backward()
+    function(q, k, v, is_causal=True).square().sum().backward()
     assert_same("gradients", [x.grad for x in inputs], want)
 
 

@@ -189,7 +189,8 @@ class Kernels:
 
     def run(self, function: FuncOp, addresses: Sequence[int]) -> list[int]:
         """Runs a function of calls; returns where its results are."""
-        at = dict(zip(function.body.block.args, addresses, strict=True))
+        arguments = function.body.block.args
+        at: dict[SSAValue, int] = dict(zip(arguments, addresses, strict=True))
         for op in function.body.block.ops:
             given = [at[v] for v in op.operands]
             if isinstance(op, func.ReturnOp):
