@@ -232,8 +232,7 @@ class TilePlanner:
             options = [
                 o
                 for o in self._finer(loops)
-                if self._largest_tile(o) < self._largest_tile(loops)
-                and self._fits(o)
+                if self._largest_tile(o) < self._largest_tile(loops) and self._fits(o)
             ]
             if not options:
                 break
