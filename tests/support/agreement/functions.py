@@ -166,7 +166,7 @@ class Builder:
         self.space[name] = made
         self.values.append(Value(name, made, exact))
         self.case.dtypes.add(made.dtype)
-        if made.numel() and not made.dtype == torch.bool:
+        if made.numel() and made.dtype != torch.bool:
             self.case.scale = max(self.case.scale, float(made.double().abs().max()))
 
     def dim(self, value: Value) -> int:
