@@ -14,7 +14,7 @@ from .checking import EXECUTOR, assert_same, backend, check, compiled, values
 
 
 def test_empty_tensors_stay_on_the_host():
-    def run(x: torch.Tensor, e: torch.Tensor):
+    def run(x: torch.Tensor, e: torch.Tensor) -> dict[str, Any]:
         a, b, c = x.split([3, 0, 2], dim=1)
         return {
             "pieces": (a + 1, b * 2, c),
