@@ -16,10 +16,11 @@ import torch
 from spyre_mlir.torch_bridge.backend import spyre_mlir
 
 Function = (
-    Callable[[torch.Tensor], Any]
+    Callable[[Any], Any]
     | Callable[[Any, Any], Any]
     | Callable[[Any, Any, Any], Any]
-    | Callable[..., Any]
+    | Callable[[Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any], Any]
 )
 """What `check` compiles; the arities give lambdas the types of their parameters."""
 EXECUTOR = os.environ.get("SPYRE_EXECUTOR", "oracle")

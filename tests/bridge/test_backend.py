@@ -14,7 +14,7 @@ from .checking import EXECUTOR, assert_same, backend, check, compiled, values
 
 
 def test_empty_tensors_stay_on_the_host():
-    def run(x: torch.Tensor, e: torch.Tensor):
+    def run(x: torch.Tensor, e: torch.Tensor) -> dict[str, Any]:
         a, b, c = x.split([3, 0, 2], dim=1)
         return {
             "pieces": (a + 1, b * 2, c),
@@ -270,6 +270,9 @@ def test_rank_and_dtype_are_refused():
 
 
 def test_unknown_options_are_refused_with_the_known_ones():
+    def run(x: torch.Tensor):
+        return x + 1
+
     for options, text in (
         ({"fallbak": "warn"}, "unknown option 'fallbak'.*cpu_weights.*fallback"),
         ({"fallback": "maybe"}, "'fallback' takes 'error', 'warn', 'silent'"),
@@ -277,7 +280,7 @@ def test_unknown_options_are_refused_with_the_known_ones():
     ):
         torch._dynamo.reset()
         with pytest.raises(Exception, match=text):
-            torch.compile(lambda x: x + 1, backend=backend(**options))(torch.ones(3))
+            torch.compile(run, backend=backend(**options))(torch.ones(3))
 
 
 def test_environment_sets_options(monkeypatch: pytest.MonkeyPatch):

@@ -197,7 +197,11 @@ def test_types_are_promoted(left: torch.dtype):
         "div": lambda a, b: a / (b * b + 1),
         "scalar": lambda a, b: (a + b[0, 0], a[0, 0] * b, a[1, 1] + b[1, 1]),
     }
-    check(lambda a, *others: [_all(table)(a, b) for b in others], a, *others)
+
+    def run(a: torch.Tensor, *others: torch.Tensor) -> list[Any]:
+        return [_all(table)(a, b) for b in others]
+
+    check(run, a, *others)
 
 
 @pytest.mark.parametrize("source", EVERY, ids=str)

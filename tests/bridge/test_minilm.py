@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# pyright: reportMissingTypeStubs=false
+# The package of the weights has no types.
 """MiniLM with its own weights, whole on the oracle."""
 
 import pytest

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# pyright: reportUnknownLambdaType=false
+# PyTorch leaves the results of unflatten and split unknown.
 """Every kind of movement against eager, on the oracle."""
 
 from collections.abc import Callable
