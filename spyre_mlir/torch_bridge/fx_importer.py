@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false
 """
 FX to `spyre`, by builders: one function `@main` per card segment.
 
