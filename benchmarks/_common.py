@@ -18,7 +18,11 @@ from rich.console import Console
 from rich.table import Table
 
 import spyre_mlir.torch_bridge.register  # noqa: F401 - the backend, installed or not
+from spyre_runtime.autoload import autoload
 from spyre_runtime.loader import Executable
+
+if not hasattr(torch, "spyre"):
+    autoload()  # the device, where the project is not installed
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "examples"))

@@ -2,7 +2,7 @@
 """
 CPU seconds of a warm launch against NumPy fp32 doing the same arithmetic.
 
-    python benchmarks/kernels.py [--only softmax] [--runs 5]
+    OMP_NUM_THREADS=1 python benchmarks/kernels.py [--only softmax] [--runs 5]
 
 Each kernel is compiled by `torch.compile(backend="spyre_mlir")` in fp16. A launch of
 the compiled program, on tensors that are on the card, is timed in turn with NumPy, in
@@ -12,18 +12,13 @@ one process and on one thread; the median of the runs and their ratio are printe
 from __future__ import annotations
 
 import argparse
-import time
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import median
 
 import numpy as np
 import torch
-from rich.console import Console
-from rich.table import Table
-
-import spyre_mlir.torch_bridge.register  # noqa: F401
-import spyre_runtime.autoload
+from _common import Bars, interleaved, launches, one_thread
 
 Array = np.ndarray
 
@@ -109,69 +104,64 @@ KERNELS = (
 )
 
 
-def _launch(
-    kernel: Kernel, inputs: list[torch.Tensor]
-) -> tuple[Callable[[], None], float]:
-    """A warm launch on card tensors, and the largest error of its result."""
-    compiled = torch.compile(kernel.function, backend="spyre_mlir")
-    on_card = [x.to("spyre") for x in inputs]
-    with torch.no_grad():
-        result = compiled(*on_card).cpu()
-    expected = kernel.numpy(*(x.float().numpy() for x in inputs))
-    error = np.abs(result.float().numpy() - expected).max() / np.abs(expected).max()
+@dataclass(frozen=True)
+class Result:
+    """What a kernel took, and how far its result is from NumPy's."""
 
-    def launch() -> None:
-        with torch.no_grad():
-            compiled(*on_card)
-        torch.spyre.synchronize()
-
-    return launch, float(error)
+    card_seconds: float
+    numpy_seconds: float
+    error: float
+    device_us: float
 
 
-def _measure(kernel: Kernel, runs: int) -> tuple[float, float, float]:
+def _measure(kernel: Kernel, runs: int) -> Result:
     generator = torch.Generator().manual_seed(0)
     inputs = [
         (torch.randn(s, generator=generator) / s[-1] ** 0.25).half()
         for s in kernel.shapes
     ]
-    launch, error = _launch(kernel, inputs)
     arrays = [x.float().numpy() for x in inputs]
-    ours: list[float] = []
-    theirs: list[float] = []
-    for _ in range(runs + 1):
-        for function, times in (
-            (launch, ours),
-            (lambda: kernel.numpy(*arrays), theirs),
-        ):
-            begin = time.process_time()
-            function()
-            times.append(time.process_time() - begin)
-    return median(ours[1:]), median(theirs[1:]), error
+    torch._dynamo.reset()
+    compiled = torch.compile(kernel.function, backend="spyre_mlir")
+    on_card = [x.to("spyre") for x in inputs]
+    with torch.no_grad(), launches() as made:
+        result = compiled(*on_card)
+    (launch,) = made
+    ours, theirs = interleaved([launch.again, lambda: kernel.numpy(*arrays)], runs)
+    expected = kernel.numpy(*arrays)
+    error = np.abs(result.cpu().float().numpy() - expected).max()
+    device_us = launch.executable.total_picoseconds / 1e6
+    return Result(ours, theirs, float(error / np.abs(expected).max()), device_us)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", default="")
     parser.add_argument("--runs", type=int, default=5)
-    arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    spyre_runtime.autoload.autoload()
-    table = Table(title="CPU seconds of a warm launch")
-    for column in ("kernel", "card ms", "NumPy ms", "ratio", "limit", "error"):
-        table.add_column(column)
+    flags = parser.parse_args()
+    one_thread()
+    bars = Bars(
+        "CPU seconds of a warm launch, and what the clock says of the device",
+        ("kernel", "card ms", "NumPy ms", "ratio", "bar", "error", "device us"),
+    )
     for kernel in KERNELS:
-        if arguments.only in kernel.name:
-            ours, theirs, error = _measure(kernel, arguments.runs)
-            table.add_row(
+        if flags.only in kernel.name:
+            found = _measure(kernel, flags.runs)
+            ratio = found.card_seconds / found.numpy_seconds
+            bars.add(
                 kernel.name,
-                f"{1e3 * ours:.1f}",
-                f"{1e3 * theirs:.1f}",
-                f"{ours / theirs:.2f}",
+                f"{1e3 * found.card_seconds:.1f}",
+                f"{1e3 * found.numpy_seconds:.1f}",
+                f"{ratio:.2f}",
                 f"{kernel.limit}",
-                f"{error:.1e}",
+                f"{found.error:.1e}",
+                f"{found.device_us:.1f}",
+                ok=ratio <= kernel.limit,
             )
-    Console().print(table)
+    return bars.finish()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -35,6 +35,7 @@ _PLAN = (
     "spyre-fold-reindex",
     "dce",
     "spyre-copy-results",
+    "spyre-split-movements",
     "spyre-plan-division",
     "spyre-plan-groups",
     "spyre-plan-tiles",

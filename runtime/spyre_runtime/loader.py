@@ -8,6 +8,7 @@ Loads an image onto a card and launches it.
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -58,7 +59,10 @@ class Executable:
         self._rows: OrderedDict[tuple[object, ...], Row] = OrderedDict()
         card.memory.on_pressure(self.release)
 
-    def __del__(self) -> None:
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        # At the end of the process modules are empty already, and memory goes anyway.
+        if is_finalizing():
+            return
         self._running = False
         self.release()
         if self._constants is not None:

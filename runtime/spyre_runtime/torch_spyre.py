@@ -83,7 +83,7 @@ def _hide_from_dynamo(function: Callable[..., Any]) -> None:
     Kernels are called below user code that Dynamo may be compiling frame by frame; it
     must not take them, or what they call, for a part of that.
     """
-    frames = torch._C._dynamo.eval_frame
+    frames = cast(Any, torch._C)._dynamo.eval_frame
     skip = frames._FrameAction.SKIP
     frames.set_code_exec_strategy(
         function.__code__, frames._FrameExecStrategy(skip, skip)

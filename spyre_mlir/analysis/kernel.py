@@ -17,9 +17,8 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from spyre_mlir.algebra.access import Access, Axis, Step
-from spyre_mlir.algebra.layout import STICK_BYTES, SYNTHETIC
 from spyre_mlir.analysis.decisions import kernel_grid, op_axes
-from spyre_mlir.analysis.reindex_box import result_box
+from spyre_mlir.analysis.movements import is_stick_copy, piece_axes, regions_of
 from spyre_mlir.analysis.space import Operand, iteration_space, operands_of
 from spyre_mlir.analysis.statements import Kernel, LoopLevel, LxBuffer, Statement
 from spyre_mlir.analysis.tilebox import (
@@ -286,33 +285,28 @@ class KernelBuilder:
         self._store(ctx, target, tile)
 
     def _reindex(self, ctx: _OpContext, op: spyre.ReindexOp) -> None:
-        operands = operands_of(op)
-        pairs = list(zip(operands[::2], operands[1::2], strict=True))
-        target = result_box(op, operands)
-        tile = self._result_tile(ctx, target)
-        if op.fill is not None:
-            whole = _staged(lx_box(target, tile.box, tile.buffer.address), tile)
-            value = spyre.number_of(op.fill)
-            self._emit(
-                Statement(
-                    "vector",
-                    ctx.shared,
-                    ctx.position,
-                    tile.box.axes,
-                    (),
-                    whole,
-                    steps=(Step("constant", (), target.dtype, (value,)),),
-                )
-            )
-        for source, piece_target in pairs:
-            self._piece(ctx, source, piece_target, tile)
-        self._store(ctx, target, tile)
+        for region in regions_of(op):
+            tile = self._result_tile(ctx, region.target)
+            if op.fill is not None:
+                self._fill(ctx, region.target, tile, spyre.number_of(op.fill))
+            for source, target in region.pieces:
+                self._piece(ctx, source, target, tile)
+            self._store(ctx, region.target, tile)
+
+    def _fill(
+        self, ctx: _OpContext, target: Operand, tile: _Tile, value: float | int
+    ) -> None:
+        whole = _staged(lx_box(target, tile.box, tile.buffer.address), tile)
+        steps = (Step("constant", (), target.dtype, (value,)),)
+        axes = tile.box.axes
+        self._emit(
+            Statement("vector", ctx.shared, ctx.position, axes, (), whole, steps=steps)
+        )
 
     def _piece(
         self, ctx: _OpContext, source: Operand, target: Operand, tile: _Tile
     ) -> None:
-        own = source.sizes[len(ctx.axes) :]
-        axes = (*ctx.axes, *(Axis.whole(n) for n in own))
+        axes = piece_axes(ctx.axes, source.sizes)
         write = _staged(lx_walk(target, tile.box, axes, tile.buffer.address), tile)
         external = source.value not in self._tiles
         if external:
@@ -347,26 +341,6 @@ def _rounding(ctx: _OpContext, sums: Access, result: Access, dtype: str) -> Stat
     return Statement(
         "vector", ctx.shared, ctx.position, axes, (sums,), result, steps=steps
     )
-
-
-def is_stick_copy(
-    source: Access, walk: Access, axes: Sequence[Axis], target: Operand
-) -> bool:
-    """
-    Both sides walk the same axis stick by stick, so that whole sticks can move: it
-    ends where a stick ends, or nothing of the target follows it.
-    """
-    if not (source.is_sticked and walk.is_sticked) or source.stick != walk.stick:
-        return False
-    if not any(source.stick):
-        return target.stick_dim == SYNTHETIC
-    along = source.stick.index(1)
-    if source.strides[along] or walk.strides[along]:
-        return False
-    axis = axes[along]
-    ends = axis.size % source.eps == 0 or target.shape[target.stick_dim] == axis.size
-    aligned = source.base % STICK_BYTES == 0 and walk.base % STICK_BYTES == 0
-    return ends and aligned and axis.halo == 0
 
 
 def _in_program_order(

@@ -12,6 +12,7 @@ from functools import cached_property
 from math import gcd, lcm
 
 from xdsl.ir import SSAValue
+from xdsl.utils.exceptions import PassFailedException
 
 from spyre_mlir.algebra.access import ITEMSIZE
 from spyre_mlir.algebra.layout import STICK_BYTES, SYNTHETIC, DeviceLayout, ceil_div
@@ -111,16 +112,24 @@ def iteration_space(op: spyre.SpyreOp) -> tuple[IterRange, ...]:
     sizes = op.sizes()
     reduced = op.reduction_iterators()
     operands = operands_of(op)
+    regions = region_iterator(op)
     return tuple(
         IterRange(
             size,
             lcm(*(_granule(o, k) for o in operands)) if operands else 1,
             k not in reduced,
-            size > 1 and all(_is_splittable(o, k) for o in operands),
+            size > 1 and all(_is_splittable(o, k, k == regions) for o in operands),
             any(_runs_backwards(o, k) for o in operands),
         )
         for k, size in enumerate(sizes)
     )
+
+
+def region_iterator(op: spyre.SpyreOp) -> int | None:
+    """The iterator that runs along regions of the result, if there are any."""
+    if isinstance(op, spyre.ReindexOp) and op.limits is not None:
+        return len(op.sizes()) - 1
+    return None
 
 
 def _granule(operand: Operand, iterator: int) -> int:
@@ -134,11 +143,14 @@ def _runs_backwards(operand: Operand, iterator: int) -> bool:
     return any(c.coefficients[iterator] < 0 for c in operand.coordinates)
 
 
-def _is_splittable(operand: Operand, iterator: int) -> bool:
+def _is_splittable(operand: Operand, iterator: int, regions: bool) -> bool:
     """
     A cut must leave boxes of the operand that do not interleave, and the boxes of a
-    result are all of it: what no piece writes is filled too.
+    result are all of it: what no piece writes is filled too. Regions have a box each,
+    that begins on a stick.
     """
+    if operand.is_target and regions:
+        return _begins_on_stick(operand, iterator)
     for coordinate, extent in zip(operand.coordinates, operand.shape, strict=True):
         step = abs(coordinate.coefficients[iterator])
         if not step:
@@ -160,11 +172,21 @@ def _is_splittable(operand: Operand, iterator: int) -> bool:
     return True
 
 
+def _begins_on_stick(operand: Operand, iterator: int) -> bool:
+    for dim, coordinate in enumerate(operand.coordinates):
+        if coordinate.coefficients[iterator]:
+            alone = coordinate.used == (iterator,)
+            on_stick = dim == operand.stick_dim
+            eps = spyre.eps_of(operand.value) if on_stick else 1
+            return alone and coordinate.offset % eps == 0
+    return False
+
+
 def bytes_of(value: SSAValue) -> int:
     """DRAM footprint of a tensor value."""
     shape = spyre.tensor_of(value).get_shape()
     layout = spyre.layout_of(value)
     itemsize = ITEMSIZE[spyre.dtype_name(value.type)]
     if layout is None:
-        raise ValueError(f"{value.type} has no layout")
+        raise PassFailedException(f"{value.type} has no layout: run spyre-plan-layouts")
     return max(layout.bytes(shape, itemsize), STICK_BYTES)

@@ -59,9 +59,17 @@ class TileBox:
 
 
 def _axis(operand: Operand, axes: Sequence[Axis], iterator: int) -> Axis:
-    return (
-        axes[iterator] if iterator < len(axes) else Axis.whole(operand.sizes[iterator])
-    )
+    size = operand.sizes[iterator]
+    if iterator >= len(axes):
+        return Axis.whole(size)
+    return limited(axes[iterator], size)
+
+
+def limited(axis: Axis, size: int) -> Axis:
+    """An axis that ends after `size` elements, for a piece that runs no further."""
+    if axis.size == size:
+        return axis
+    return replace(axis, size=size) if _is_cut(axis) else Axis.whole(size)
 
 
 def _is_cut(axis: Axis) -> bool:
@@ -118,7 +126,7 @@ def _dim_box(
         return Axis.whole(span), low, 1
     c, axis = coordinate.coefficients[cut], _axis(operand, axes, cut)
     if c < 0:
-        low += c * (axis.tile - 1)
+        low += c * (min(axis.tile, axis.size) - 1)
     size = abs(c)
     box = Axis(
         size * axis.size,

@@ -85,7 +85,8 @@ class TilePlanner:
                 f"{self.group.ops[0].name}: one tile needs {needed} bytes of "
                 f"scratchpad, a core has {self.limit}"
             )
-        return self._tiles(self._overlapped(min(found, key=self._price)))
+        best = min(map(self._settled, found), key=self._price)
+        return self._tiles(self._overlapped(best))
 
     def _starts(self) -> Iterator[Loops]:
         """No loops, then contracted iterators cut in ever more trips while deep."""
@@ -116,6 +117,20 @@ class TilePlanner:
             loops = min(smaller or options, key=self._price)
         return loops
 
+    def _settled(self, loops: Loops) -> Loops:
+        """
+        The same with fewer trips, or some traded for others, while that still fits
+        and moves fewer bytes: cuts made early may turn out not to help.
+        """
+        while True:
+            fewer = list(self._coarser(loops))
+            options = [*fewer, *(f for c in fewer for f in self._finer(c))]
+            fitting = [o for o in options if self._fits(o)]
+            best = min(fitting, key=self._price, default=loops)
+            if self._price(best) >= self._price(loops):
+                return loops
+            loops = best
+
     def _price(self, loops: Loops) -> tuple[int, int]:
         found = self._evaluate(loops)
         return found.dram_bytes, found.lx_bytes
@@ -144,12 +159,12 @@ class TilePlanner:
 
     def _next(self, range_: IterRange, chunk: int, trips: int) -> int | None:
         """More trips: about twice as many, if the iterator allows them."""
-        units = ceil_div(chunk, range_.granule)
-        for more in range(2 * trips, min(units, self.chip.max_loop_trips) + 1):
-            if range_.allows(more, chunk):
+        most = min(ceil_div(chunk, range_.granule), self.chip.max_loop_trips)
+        for more in (*range(2 * trips, most + 1), most):
+            if more > trips and range_.allows(more, chunk):
                 tile = range_.chunk(more, chunk)
                 return ceil_div(chunk, tile)
-        return units if trips < units and range_.allows(units, chunk) else None
+        return None
 
     def _finer(self, loops: Loops) -> Iterator[Loops]:
         for index, members in enumerate(self.classes):
@@ -163,6 +178,29 @@ class TilePlanner:
                 finer = self._split_reduction(loops, position, iterator)
                 if finer is not None:
                     yield finer
+
+    def _coarser(self, loops: Loops) -> Iterator[Loops]:
+        """One step back in the trips of one loop."""
+        for index, trips in enumerate(loops.shared):
+            if trips > 1:
+                shared = list(loops.shared)
+                shared[index] = self._before(*self._range(self.classes[index]), trips)
+                yield replace(loops, shared=tuple(shared))
+        for position, own in enumerate(loops.private):
+            for iterator, trips in own:
+                range_ = self.spaces[position][iterator]
+                less = dict(own)
+                less[iterator] = self._before(range_, range_.size, trips)
+                private = list(loops.private)
+                private[position] = tuple((k, t) for k, t in less.items() if t > 1)
+                yield replace(loops, private=tuple(private))
+
+    def _before(self, range_: IterRange, chunk: int, trips: int) -> int:
+        """The trips whose next step reaches `trips`."""
+        now = 1
+        while (more := self._next(range_, chunk, now)) is not None and more < trips:
+            now = more
+        return now
 
     def _loopable(self, position: int) -> tuple[int, ...]:
         op = self.group.ops[position]
@@ -195,6 +233,7 @@ class TilePlanner:
                 o
                 for o in self._finer(loops)
                 if self._largest_tile(o) < self._largest_tile(loops)
+                and self._fits(o)
             ]
             if not options:
                 break

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# pyright: reportPrivateUsage=false
 """
 The `torch.compile` backend: `torch.compile(model, backend="spyre_mlir")`.
 

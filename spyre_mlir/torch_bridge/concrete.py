@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# pyright: reportMissingTypeStubs=false
+# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false
 """
 An FX graph at concrete sizes.
 
@@ -9,7 +12,7 @@ running anything and without adding a guard.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import sympy
@@ -36,6 +39,8 @@ class ConcreteGraph:
         self.symbols: dict[sympy.Symbol, Any] = {}
         self._numbers: dict[sympy.Expr, Any] = {}
         self._metas: dict[fx.Node, tuple[TensorMeta, ...]] = {}
+        self.refusals: dict[Hashable, str] = {}
+        """Why nodes of some form are not imported, or ""."""
         placeholders = gm.graph.find_nodes(op="placeholder")
         for node, argument in zip(placeholders, arguments, strict=True):
             self._bind(node.meta.get("val"), argument)

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false
 """
 FX to `spyre`, by builders: one function `@main` per card segment.
 
@@ -114,7 +116,28 @@ def _checked(node: fx.Node, value: Value, meta: TensorMeta) -> Value:
 
 
 def importable(graph: ConcreteGraph, node: fx.Node, row: Row) -> str:
-    """Why a node that has an importer is not for the card, or ""."""
+    """
+    Why a node that has an importer is not for the card, or "". Nodes of one form, as
+    layers have them, are tried once.
+    """
+    arguments = (node.args, tuple(node.kwargs.items()))
+    form = (node.target, graph.metas(node), _form(graph, arguments))
+    if form not in graph.refusals:
+        graph.refusals[form] = _try_import(graph, node, row)
+    return graph.refusals[form]
+
+
+def _form(graph: ConcreteGraph, arg: Any) -> Any:
+    """What an importer can see of an FX argument, apart from values of tensors."""
+    if isinstance(arg, fx.Node) and not graph.is_number(arg):
+        return (graph.is_tensor(arg), graph.metas(arg))
+    if isinstance(arg, (list, tuple)):
+        return tuple(_form(graph, item) for item in arg)
+    value = graph.number(arg.meta["val"] if isinstance(arg, fx.Node) else arg)
+    return (type(value), value)
+
+
+def _try_import(graph: ConcreteGraph, node: fx.Node, row: Row) -> str:
     block = Block()
 
     def operand(source: fx.Node) -> Value:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import torch
+from torch._guards import TracingContext
 from torch._subclasses.fake_tensor import FakeTensor
 
 from spyre_mlir.algebra.layout import DeviceLayout
@@ -89,7 +90,8 @@ def current_card() -> int:
 
 def static_inputs() -> frozenset[int]:
     """Arguments of the forward graph at hand that are parameters and buffers."""
-    context = torch._guards.TracingContext.try_get()
+    context = TracingContext.try_get()
     if context is None or context.fw_metadata is None:
         return frozenset()
-    return frozenset(context.fw_metadata.static_input_indices or ())
+    found: Sequence[int] | None = context.fw_metadata.static_input_indices
+    return frozenset(found or ())

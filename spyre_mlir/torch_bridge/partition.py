@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# pyright: reportPrivateUsage=false
 """
 Cuts a graph into card and host segments.
 

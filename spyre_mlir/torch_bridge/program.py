@@ -76,9 +76,8 @@ class Program:
         self.graph = ConcreteGraph(gm, arguments)
         self.options = options
         device = card_device(self.graph)
-        self.executor = executor(
-            options, index if device.index is None else device.index
-        )
+        card = index if device.type == "cpu" else device.index
+        self.executor = executor(options, card)
         nodes = list(gm.graph.nodes)
         self.placeholders = [n for n in nodes if n.op == "placeholder"]
         self.mutations = [n for n in nodes if is_mutation(n)]
@@ -87,8 +86,9 @@ class Program:
             n: _attribute(gm, n.target) for n in nodes if n.op == "get_attr"
         }
         self.inputs = self._inputs(arguments, static)
-        self.decisions = decide(self.graph)
-        self.segments = segment(self.decisions)
+        with phase("partition"):
+            self.decisions = decide(self.graph)
+            self.segments = segment(self.decisions)
         self.steps = self._compile()
         self.returned = self._returned()
         self.computed = self._computed()

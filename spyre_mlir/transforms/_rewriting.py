@@ -45,6 +45,13 @@ def fused_location(locations: Iterable[LocationAttr]) -> LocationAttr:
     return FusedLoc(ArrayAttr(kept), NoneAttr())
 
 
+def insert_before(new: Operation, old: Operation) -> SSAValue:
+    """Inserts an operation that helps another; gives its result."""
+    new.location = old.location
+    Rewriter.insert_op(new, InsertPoint.before(old))
+    return new.results[0]
+
+
 def replace_op(old: Operation, new: Operation | SSAValue) -> None:
     """Puts an operation, or a value that is there already, in the place of another."""
     if isinstance(new, Operation):

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# ruff: noqa: F821
 """Runs the `.mlir` tests with the tools of the Python that runs lit: `lit test/lit`."""
 
 import os

@@ -217,3 +217,15 @@ def test_stages_that_overlap_others_are_one_buffer() -> None:
     ]
     assert check(records) == 2
     assert sorted(order_records(records).semaphores) == [0, 1]
+
+
+def test_a_looser_semaphore_does_not_stand_for_a_tighter_one() -> None:
+    double, single = stick(0, 2, 1), stick(2)
+    records = [
+        placed("load", (4,), (), (double,)),
+        placed("load", (4,), (), (single,)),
+        placed("sfp", (4,), (single,), (stick(3),)),
+        placed("sfp", (4,), (double,), (stick(4),)),
+    ]
+    check(records)
+    assert sorted(order_records(records).semaphores) == [0, 1, 2]

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Concatenate
 from unittest.mock import patch
 
 import torch
 
-import spyre_mlir.torch_bridge.register  # noqa: F401
+from spyre_mlir.torch_bridge import register
 from spyre_mlir.torch_bridge.report import last_report
 from spyre_runtime import build, device
 from spyre_runtime.autoload import autoload
@@ -18,13 +18,17 @@ from spyre_runtime.autoload import autoload
 from . import checking
 from .checking import assert_same
 
+assert register  # imported for what it registers
 build.build()
 autoload()
 
 __all__ = ["check_on_card", "compiled", "counted_copies", "moved", "on_card"]
 
 
-def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+Function = Callable[Concatenate[Any, ...], Any]
+
+
+def compiled(function: Function, **options: Any) -> Callable[..., Any]:
     """`torch.compile` with our backend, for the card."""
     return checking.compiled(function, **{"executor": "card"} | options)
 
@@ -54,7 +58,7 @@ def moved() -> dict[str, int]:
 
 
 @contextmanager
-def counted_copies() -> Iterator[list[str]]:
+def counted_copies() -> Generator[list[str]]:
     """Notes each copy that a card tensor takes part in, and by what means."""
     copies: list[str] = []
 
@@ -73,7 +77,7 @@ def counted_copies() -> Iterator[list[str]]:
 
 
 def check_on_card(
-    function: Callable[..., Any], *inputs: Any, exact: bool = False, **options: Any
+    function: Function, *inputs: Any, exact: bool = False, **options: Any
 ) -> Any:
     """On card tensors the compiled function gives what eager gives on the host."""
     expected = [x.clone() if isinstance(x, torch.Tensor) else x for x in inputs]

@@ -2,12 +2,13 @@
 """What goes wrong on the card names the user's line, and loses nothing."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import pytest
 import torch
 from torch import nn
+from torch._dynamo.exc import BackendCompilerFailed
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
@@ -74,7 +75,7 @@ def test_a_failed_call_changes_no_input() -> None:
 
 
 @contextmanager
-def all_but(nbytes: int) -> Iterator[None]:
+def all_but(nbytes: int) -> Generator[None]:
     """Leaves so many bytes of the card's memory free, in one range."""
     memory = card().memory
     residents_of(card()).drop()
@@ -159,7 +160,7 @@ def test_what_does_not_fit_runs_on_the_host() -> None:
 
 @pytest.mark.usefixtures("no_exp")
 def test_what_does_not_fit_is_refused_at_the_users_line() -> None:
-    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed) as caught:
+    with pytest.raises(BackendCompilerFailed) as caught:
         compiled(_with_exp)(values((64, 64), torch.float32))
     error = caught.value.inner_exception
     assert isinstance(error, Unsupported)

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from spyre_mlir.torch_bridge.report import last_report
+from spyre_runtime import torch_spyre
 from spyre_runtime.card import card
 from spyre_runtime.device import address_of, block_of
 
@@ -60,7 +61,8 @@ def test_an_offset_at_a_stick_needs_no_new_program() -> None:
 
 def test_a_module_on_the_card() -> None:
     torch.manual_seed(0)
-    module = nn.Sequential(nn.Linear(100, 130), nn.GELU(), nn.Linear(130, 70)).half()
+    first = nn.Linear(100, 130)
+    module = nn.Sequential(first, nn.GELU(), nn.Linear(130, 70)).half()
     x = values((9, 100), torch.float16)
     with torch.no_grad():
         want = module(x)
@@ -71,8 +73,8 @@ def test_a_module_on_the_card() -> None:
             assert got.device == torch.device("spyre", 0)
             torch.testing.assert_close(got.cpu(), want, rtol=2e-3, atol=2e-3)
         assert moved() == {}
-        module[0].weight.mul_(2)
-        module[0].bias.mul_(2)
+        first.weight.mul_(2)
+        first.bias.mul_(2)
         want = nn.Sequential(*module).cpu()(x)
         module.to("spyre")
         torch.testing.assert_close(run(on_card(x)).cpu(), want, rtol=2e-3, atol=2e-3)
@@ -110,12 +112,12 @@ def test_warm_calls_move_nothing() -> None:
     x = on_card(values((2, 10, 64), torch.float16))
     for _ in range(3):
         run(x, state)
-    torch.spyre.reset_fallback_counts()
+    torch_spyre.reset_fallback_counts()
     with counted_copies() as copies:
         run(x, state)
     assert copies == []
     assert moved() == {}
-    assert torch.spyre.fallback_counts() == {}
+    assert torch_spyre.fallback_counts() == {}
     assert torch.equal(state.cpu(), torch.full((64, 64), 4, dtype=torch.float16))
 
 
@@ -167,7 +169,11 @@ def test_mutated_views_change_what_they_show_alone() -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
         return x.add_(1)
 
-    for view in (lambda t: t[1:3, 5:150], lambda t: t.t()[64:128, 2:4]):
+    views: list[Callable[[torch.Tensor], torch.Tensor]] = [
+        lambda t: t[1:3, 5:150],
+        lambda t: t.t()[64:128, 2:4],
+    ]
+    for view in views:
         on_host, given = base.clone(), on_card(base)
         function(view(on_host))
         out = compiled(function)(view(given))
@@ -218,9 +224,7 @@ def test_none_and_numbers_pass_through() -> None:
 
 
 def test_cpu_numbers_go_with_card_tensors() -> None:
-    scale = torch.tensor(3.0)
-    run = compiled(lambda x, s: x * s)
-    found = run(on_card(torch.ones(2, 70)), scale)
+    found = compiled(torch.mul)(on_card(torch.ones(2, 70)), torch.tensor(3.0))
     assert found.device.type == "spyre"
     assert torch.equal(found.cpu(), torch.full((2, 70), 3.0))
 
@@ -243,7 +247,7 @@ def test_open_and_linear_blocks() -> None:
 
 def test_mixed_devices_are_refused() -> None:
     with pytest.raises(RuntimeError, match="device"):
-        compiled(lambda x, y: x + y)(on_card(torch.ones(3)), torch.ones(3))
+        compiled(torch.add)(on_card(torch.ones(3)), torch.ones(3))
 
 
 def test_a_graph_with_both_devices_runs_each_where_it_is() -> None:
@@ -273,7 +277,7 @@ def test_gradients_on_the_card() -> None:
     module = nn.Sequential(nn.Linear(70, 40), nn.Tanh(), nn.Linear(40, 1))
     x = values((6, 70), torch.float32)
     module(x).sum().backward()
-    want = [p.grad.clone() for p in module.parameters()]
+    want = [p.grad.clone() for p in module.parameters() if p.grad is not None]
     module.zero_grad()
     module.to("spyre")
     run = compiled(module, fallback="silent")
@@ -283,7 +287,7 @@ def test_gradients_on_the_card() -> None:
         torch.testing.assert_close(parameter.grad.cpu(), grad, rtol=1e-3, atol=1e-4)
 
 
-def test_inference_mode_and_autocast_outside() -> None:
+def test_inference_mode() -> None:
     x = values((3, 70), torch.float32)
     run = compiled(lambda x: x * 2)
     with torch.inference_mode():

@@ -3,6 +3,7 @@
 
 import copy
 import gc
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -15,10 +16,11 @@ from spyre_runtime.card import card
 
 from .card import compiled, moved
 
+Run = Callable[[torch.Tensor], torch.Tensor]
 MODES = ("verify", "version", "always")
 
 
-def model(width: int = 96, layers: int = 1) -> nn.Module:
+def model(width: int = 96, layers: int = 1) -> nn.Sequential:
     torch.manual_seed(0)
     parts: list[nn.Module] = []
     for _ in range(layers):
@@ -26,7 +28,14 @@ def model(width: int = 96, layers: int = 1) -> nn.Module:
     return nn.Sequential(*parts).eval().requires_grad_(False)
 
 
-def assert_follows(module: nn.Module, run: nn.Module, x: torch.Tensor) -> None:
+def linear(module: nn.Sequential) -> nn.Linear:
+    """The first layer of a model."""
+    found = module[0]
+    assert isinstance(found, nn.Linear)
+    return found
+
+
+def assert_follows(module: nn.Module, run: Run, x: torch.Tensor) -> None:
     with torch.no_grad():
         want = module(x)
     torch.testing.assert_close(run(x), want, rtol=1e-4, atol=1e-4)
@@ -48,8 +57,8 @@ def test_writes_in_place_are_seen(mode: str) -> None:
     run = compiled(module, cpu_weights=mode)
     with torch.no_grad():
         assert_follows(module, run, x)
-        module[0].weight.mul_(2)
-        module[1].bias.add_(1)
+        linear(module).weight.mul_(2)
+        linear(module).bias.add_(1)
         assert_follows(module, run, x)
 
 
@@ -58,9 +67,9 @@ def test_writes_through_data_and_numpy_are_seen() -> None:
     run = compiled(module)
     with torch.no_grad():
         assert_follows(module, run, x)
-        module[0].weight.data[3] = 7
+        linear(module).weight.data[3] = 7
         assert_follows(module, run, x)
-        module[0].bias.numpy()[:] = 3
+        linear(module).bias.numpy()[:] = 3
         assert_follows(module, run, x)
         assert moved()["uploads"] == 2
 
@@ -71,9 +80,9 @@ def test_replaced_weights_are_seen(mode: str) -> None:
     run = compiled(module, cpu_weights=mode)
     with torch.no_grad():
         assert_follows(module, run, x)
-        module[0].weight.data = torch.randn(96, 96)
+        linear(module).weight.data = torch.randn(96, 96)
         assert_follows(module, run, x)
-        module[0].weight = nn.Parameter(torch.randn(96, 96), requires_grad=False)
+        linear(module).weight = nn.Parameter(torch.randn(96, 96), requires_grad=False)
         assert_follows(module, run, x)
         module.load_state_dict(model(96).state_dict())
         assert_follows(module, run, x)
@@ -81,10 +90,11 @@ def test_replaced_weights_are_seen(mode: str) -> None:
 
 def test_not_a_number_does_not_count_as_a_change() -> None:
     module, x = model(), torch.randn(5, 96)
-    module[0].bias.data[0] = float("nan")
+    linear(module).bias.data[0] = float("nan")
     run = compiled(module)
     with torch.no_grad():
-        run(x), run(x)
+        run(x)
+        run(x)
     assert moved() == {"uploads": 1, "downloads": 1}
     a = torch.tensor([0.0, 1.0])
     assert not torch.equal(bits_of(a), bits_of(-a))
@@ -97,8 +107,8 @@ def test_the_card_lets_go_of_dead_weights() -> None:
     with torch.no_grad():
         run(x)
     before = memory.stats().allocated
-    other = copy.deepcopy(module[0].weight)
-    module[0].weight = other
+    other = copy.deepcopy(linear(module).weight)
+    linear(module).weight = other
     gc.collect()
     assert before - memory.stats().allocated >= 256 * 256 * 4
     with torch.no_grad():
@@ -119,7 +129,7 @@ def test_pressure_drops_weights_and_the_next_call_brings_them_back() -> None:
 
 def test_one_compile_serves_two_modules() -> None:
     first, second, x = model(), model(), torch.randn(5, 96)
-    second[0].weight.data.neg_()
+    linear(second).weight.data.neg_()
 
     def apply(module: nn.Module, x: torch.Tensor) -> torch.Tensor:
         return module(x)
@@ -134,7 +144,7 @@ def test_buffers_that_the_graph_changes_are_written_back() -> None:
     class Counter(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.register_buffer("total", torch.zeros(64, 64))
+            self.total = nn.Buffer(torch.zeros(64, 64))
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             self.total.add_(x)

@@ -58,6 +58,10 @@ class ReindexOp(SpyreOp):
     the element at its source map to the element at its target map; coordinates are
     affine. Pieces write disjoint elements. What no piece writes is `fill`.
 
+    With `limits`, regions of the result lie side by side along the dimension that the
+    last shared iterator steps along, in every piece by one: piece p runs over the
+    first `limits[p]` of it alone, and cuts of it are cuts of every region.
+
         %1 = spyre.reindex %0 {sizes = array<i64: 4, 100>, extra = [array<i64>],
             source_maps = [affine_map<(d0, d1) -> (d0, d1)>],
             target_maps = [affine_map<(d0, d1) -> (d1, d0)>]}
@@ -74,6 +78,7 @@ class ReindexOp(SpyreOp):
     source_maps = attr_def(ArrayAttr[AffineMapAttr])
     target_maps = attr_def(ArrayAttr[AffineMapAttr])
     fill = opt_attr_def(Attribute)
+    limits = opt_attr_def(DenseArrayBase)
 
     traits = traits_def(Pure())
 
@@ -88,6 +93,7 @@ class ReindexOp(SpyreOp):
         target_maps: Sequence[AffineMap],
         extra: Sequence[Sequence[int]] | None = None,
         fill: Attribute | None = None,
+        limits: Sequence[int] | None = None,
     ):
         extra = [()] * len(sources) if extra is None else extra
         super().__init__(
@@ -99,6 +105,7 @@ class ReindexOp(SpyreOp):
                 "source_maps": ArrayAttr([AffineMapAttr(m) for m in source_maps]),
                 "target_maps": ArrayAttr([AffineMapAttr(m) for m in target_maps]),
                 "fill": fill,
+                "limits": None if limits is None else integers(limits),
             },
         )
 
@@ -107,7 +114,19 @@ class ReindexOp(SpyreOp):
 
     def piece_sizes(self, piece: int) -> tuple[int, ...]:
         """Extents of a piece's iterators: the shared ones, then its own."""
-        return self.sizes() + plain(self.extra.data[piece])
+        shared, own = self.sizes(), plain(self.extra.data[piece])
+        if self.limits is None:
+            return shared + own
+        return (*shared[:-1], plain(self.limits)[piece], *own)
+
+    @property
+    def region_dim(self) -> int | None:
+        """The result's dimension along which regions lie, if there are any."""
+        if self.limits is None or not self.sources:
+            return None
+        along = len(self.sizes()) - 1
+        target = self.piece_maps(0)[1]
+        return next(d for d, c in enumerate(target) if c.coefficients[along])
 
     def piece_maps(self, piece: int) -> tuple[tuple[Linear, ...], tuple[Linear, ...]]:
         """Source and target coordinates of a piece, over `piece_sizes`."""
@@ -131,6 +150,7 @@ class ReindexOp(SpyreOp):
         count = len(self.sources)
         if {len(self.extra), len(self.source_maps), len(self.target_maps)} - {count}:
             raise VerifyException(f"pieces do not match {count} operands")
+        self._verify_limits()
         result = dtype_name(self.result.type)
         for p, source in enumerate(self.sources):
             if dtype_name(source.type) != result:
@@ -141,7 +161,39 @@ class ReindexOp(SpyreOp):
             maps = zip(self.piece_maps(p), (source, self.result), strict=True)
             for map_, value in maps:
                 check_bounds(map_, sizes, tensor_of(value).get_shape(), p)
+        if self.limits is not None:
+            self._verify_regions()
         self.verify_decisions()
+
+    def _verify_limits(self) -> None:
+        if self.limits is None:
+            return
+        limits, sizes = plain(self.limits), self.sizes()
+        if len(limits) != len(self.sources) or not sizes:
+            raise VerifyException(
+                f"{len(limits)} limits of {len(sizes)} shared iterators for "
+                f"{len(self.sources)} pieces"
+            )
+        for limit in limits:
+            if not 0 < limit <= sizes[-1]:
+                raise VerifyException(
+                    f"limit {limit} of an iterator of {sizes[-1]} elements"
+                )
+
+    def _verify_regions(self) -> None:
+        """The last shared iterator steps along one dimension of the result by one."""
+        along = len(self.sizes()) - 1
+        dims: set[int] = set()
+        for p in range(len(self.sources)):
+            steps = [c.coefficients[along] for c in self.piece_maps(p)[1]]
+            if sorted(steps)[-1:] != [1] or sum(map(abs, steps)) != 1:
+                raise VerifyException(
+                    f"piece {p}: iterator {along} has limits, but does not step along "
+                    "one dimension of the result by one"
+                )
+            dims.add(steps.index(1))
+        if len(dims) > 1:
+            raise VerifyException("regions lie along different dimensions")
 
 
 @irdl_op_definition

@@ -6,7 +6,7 @@ Tensor types and numbers of the `spyre` level, and the attributes of its operati
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import (
@@ -256,8 +256,15 @@ def tensor_type(
     shape: Sequence[int], dtype: str, layout: DeviceLayout | None = None
 ) -> SpyreTensor:
     """The tensor type of a shape and a dtype name."""
+    return _tensor_type(tuple(shape), dtype, layout)
+
+
+@lru_cache(maxsize=4096)
+def _tensor_type(
+    shape: tuple[int, ...], dtype: str, layout: DeviceLayout | None
+) -> SpyreTensor:
     encoding = {} if layout is None else {"encoding": LayoutAttr.of(layout)}
-    return cast(SpyreTensor, TensorType(ELEMENT_TYPES[dtype], list(shape), **encoding))
+    return cast(SpyreTensor, TensorType(ELEMENT_TYPES[dtype], shape, **encoding))
 
 
 def eps_of(value: SSAValue) -> int:

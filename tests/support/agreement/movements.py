@@ -133,7 +133,9 @@ def expand(b: Builder) -> SSAValue | None:
     size = shape[dim]
     joined = copy * size + along if kind == "repeat" else along * count + copy
     target = [*own[:dim], joined, *own[dim + 2 :]]
-    return _one(b, value, sizes, source, target, [*shape[:dim], size * count, *shape[dim + 1 :]])
+    return _one(
+        b, value, sizes, source, target, [*shape[:dim], size * count, *shape[dim + 1 :]]
+    )
 
 
 def pad(b: Builder) -> SSAValue | None:

@@ -232,3 +232,33 @@ func.func @place() {
   %0 = spyre.full 0.0 : f16 {places = [#spyre.place<"lx", 100 : i64>]} -> tensor<4x100xf16>
   func.return
 }
+
+// -----
+
+func.func @limits(%a: tensor<64xf16>) {
+  // expected-error@+1 {{2 limits of 1 shared iterators for 1 pieces}}
+  %0 = spyre.reindex %a {sizes = array<i64: 64>, extra = [array<i64>],
+    source_maps = [affine_map<(d0) -> (d0)>], target_maps = [affine_map<(d0) -> (d0)>],
+    limits = array<i64: 64, 64>} : (tensor<64xf16>) -> tensor<64xf16>
+  func.return
+}
+
+// -----
+
+func.func @long_limit(%a: tensor<64xf16>) {
+  // expected-error@+1 {{limit 65 of an iterator of 64 elements}}
+  %0 = spyre.reindex %a {sizes = array<i64: 64>, extra = [array<i64>],
+    source_maps = [affine_map<(d0) -> (d0)>], target_maps = [affine_map<(d0) -> (d0)>],
+    limits = array<i64: 65>} : (tensor<64xf16>) -> tensor<64xf16>
+  func.return
+}
+
+// -----
+
+func.func @stepping_limit(%a: tensor<64xf16>) {
+  // expected-error@+1 {{piece 0: iterator 0 has limits, but does not step along one dimension of the result by one}}
+  %0 = spyre.reindex %a {sizes = array<i64: 64>, extra = [array<i64>],
+    source_maps = [affine_map<(d0) -> (d0)>], target_maps = [affine_map<(d0) -> (d0 * 2)>],
+    limits = array<i64: 64>} : (tensor<64xf16>) -> tensor<128xf16>
+  func.return
+}
