@@ -29,6 +29,8 @@ from spyre_mlir.torch_bridge.program import Program
 MOST_SECONDS = 5.0
 FEW, MANY = 6, 40
 MOST_SECONDS_PER_LAYER = 0.030
+TURNS = 3
+"""Compiles of each BERT, in turn; the quickest counts, as other work only adds."""
 SENTENCES = (
     "A man is eating food.",
     "A woman plays the violin.",
@@ -105,7 +107,13 @@ def minilm(bars: Bars) -> None:
 
 def layers(bars: Bars) -> None:
     compile_once(lambda: random_bert(2))  # imports, and first uses of everything
-    few, many = (compile_once(lambda n=n: random_bert(n)) for n in (FEW, MANY))
+    turns = [
+        [compile_once(lambda n=n: random_bert(n)) for n in (FEW, MANY)]
+        for _ in range(TURNS)
+    ]
+    few, many = (
+        min((turn[k] for turn in turns), key=lambda c: c.cpu_seconds) for k in (0, 1)
+    )
     bars.add(*cells(f"BERT, {FEW} layers", few))
     limit = few.cpu_seconds + MOST_SECONDS_PER_LAYER * (MANY - FEW)
     is_quick = many.cpu_seconds <= limit
