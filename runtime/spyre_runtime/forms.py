@@ -69,6 +69,9 @@ def _form(
 ) -> Form | None:
     if 0 in sizes:
         return None
+    default = default_layout(sizes, strides, dtype)
+    if tiled.numel == 1 and default is not None:
+        return Form(default, 0)
     located = locate(tiled, sizes, strides, offset)
     if located is None:
         return None

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePath
+from typing import cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -39,8 +40,10 @@ def _short(location: Attribute) -> str:
         case NameLoc(desc=name, location=child):
             inner = _short(child)
             return f"{_general(name.data)} {inner}".strip()
-        case FusedLoc(locations=ArrayAttr() as children):
-            named = list(dict.fromkeys(filter(None, map(_short, children))))
+        case FusedLoc():
+            children = cast(ArrayAttr[Attribute], location.locations)
+            parts = dict.fromkeys(_short(child) for child in children)
+            named = [name for name in parts if name]
             more = f" +{len(named) - 1}" if len(named) > 1 else ""
             return f"{named[0]}{more}" if named else ""
         case CallSiteLoc(callee=callee):

@@ -159,12 +159,12 @@ class TilePlanner:
 
     def _next(self, range_: IterRange, chunk: int, trips: int) -> int | None:
         """More trips: about twice as many, if the iterator allows them."""
-        units = ceil_div(chunk, range_.granule)
-        for more in range(2 * trips, min(units, self.chip.max_loop_trips) + 1):
-            if range_.allows(more, chunk):
+        most = min(ceil_div(chunk, range_.granule), self.chip.max_loop_trips)
+        for more in (*range(2 * trips, most + 1), most):
+            if more > trips and range_.allows(more, chunk):
                 tile = range_.chunk(more, chunk)
                 return ceil_div(chunk, tile)
-        return units if trips < units and range_.allows(units, chunk) else None
+        return None
 
     def _finer(self, loops: Loops) -> Iterator[Loops]:
         for index, members in enumerate(self.classes):
@@ -232,7 +232,7 @@ class TilePlanner:
             options = [
                 o
                 for o in self._finer(loops)
-                if self._largest_tile(o) < self._largest_tile(loops)
+                if self._largest_tile(o) < self._largest_tile(loops) and self._fits(o)
             ]
             if not options:
                 break

@@ -98,7 +98,7 @@ class Image:
             and all(map(same_program, self.programs, other.programs))
         )
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
 
     def location(self, call: int, record: int) -> LocationAttr:
         """

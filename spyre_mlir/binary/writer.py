@@ -218,7 +218,7 @@ def _body(sink: Sink, ops: Sequence[Operation], depth: int) -> None:
 
 
 def _record(sink: Sink, op: Operation) -> None:
-    record = BY_OP.get(type(op))  # type: ignore[arg-type]
+    record = BY_OP.get(type(op)) if isinstance(op, dev.RecordOp) else None
     if record is None:
         raise ImageError(f"{op.name} has no record; lower it first")
     _check_attributes(op, len(record.fields))

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# pyright: reportPrivateUsage=false
+# pyright: reportUnknownVariableType=false
 """
 What AOTAutograd rewrites before a graph reaches us.
 
@@ -8,7 +10,7 @@ fused fast paths of PyTorch's transformer modules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cache
 from math import sqrt
@@ -66,7 +68,7 @@ def _own() -> Decompositions:
 
 
 @contextmanager
-def composites_kept(kept: bool) -> Iterator[None]:
+def composites_kept(kept: bool) -> Generator[None]:
     """Keeps the table's composite operations whole while a graph is traced."""
     if not kept:
         yield

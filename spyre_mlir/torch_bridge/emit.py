@@ -23,7 +23,6 @@ from spyre_mlir.target.opfuncs import result_dtype
 from .dtypes import is_half, rounded
 
 Number = float | int
-BodyBuilder = Callable[..., SSAValue]
 Shape = tuple[int, ...]
 
 
@@ -91,6 +90,15 @@ class Body:
     def like(self, value: SSAValue, number: Number) -> SSAValue:
         """A number of the type of a value."""
         return self.constant(number, dtype_name(value.type))
+
+
+BodyBuilder = (
+    Callable[[Body, SSAValue], SSAValue]
+    | Callable[[Body, SSAValue, SSAValue], SSAValue]
+    | Callable[[Body, SSAValue, SSAValue, SSAValue], SSAValue]
+    | Callable[..., SSAValue]
+)
+"""Builds a map's body; the arities give lambdas the types of their parameters."""
 
 
 class Emitter:

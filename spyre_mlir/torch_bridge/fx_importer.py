@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false
 """
 FX to `spyre`, by builders: one function `@main` per card segment.
 
@@ -12,7 +14,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import fx
@@ -57,7 +59,8 @@ def _resolve(graph: ConcreteGraph, lookup: Callable[[fx.Node], Value], arg: Any)
     if isinstance(arg, fx.Node):
         return graph.number(arg.meta["val"]) if graph.is_number(arg) else lookup(arg)
     if isinstance(arg, (list, tuple)):
-        return [_resolve(graph, lookup, item) for item in arg]
+        items = cast(Sequence[Any], arg)
+        return [_resolve(graph, lookup, item) for item in items]
     if isinstance(arg, torch.dtype):
         return name_of(arg)
     return graph.number(arg)
@@ -65,7 +68,7 @@ def _resolve(graph: ConcreteGraph, lookup: Callable[[fx.Node], Value], arg: Any)
 
 def _empties(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
-        return any(_empties(item) for item in value)
+        return any(_empties(item) for item in cast(Sequence[Any], value))
     return isinstance(value, Empty)
 
 
@@ -107,10 +110,11 @@ def _checked(node: fx.Node, value: Value, meta: TensorMeta) -> Value:
     if 0 in meta.shape:
         return Empty(meta.shape, meta.dtype)
     assert isinstance(value, SSAValue), f"{node.target} gives {value}"
-    found = (shape_of(value), dtype_of(value))
+    result = cast(SSAValue, value)
+    found = (shape_of(result), dtype_of(result))
     promised = (meta.shape, meta.dtype)
     assert found == promised, f"{node.target} gives {found}, FX promises {promised}"
-    return value
+    return result
 
 
 def importable(graph: ConcreteGraph, node: fx.Node, row: Row) -> str:
@@ -130,7 +134,7 @@ def _form(graph: ConcreteGraph, arg: Any) -> Any:
     if isinstance(arg, fx.Node) and not graph.is_number(arg):
         return (graph.is_tensor(arg), graph.metas(arg))
     if isinstance(arg, (list, tuple)):
-        return tuple(_form(graph, item) for item in arg)
+        return tuple(_form(graph, item) for item in cast(Sequence[Any], arg))
     value = graph.number(arg.meta["val"] if isinstance(arg, fx.Node) else arg)
     return (type(value), value)
 

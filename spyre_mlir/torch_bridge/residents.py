@@ -2,10 +2,10 @@
 """
 Static inputs that stay on a card between calls, in the layouts that programs chose.
 
-One `Resident` per tensor and layout. Of a CPU tensor it knows storage, view, version
-and, to be sure, content: writes through `.data` or NumPy leave no trace in versions. Of
-a card tensor it knows the block, its write epoch and the view. It goes with its tensor,
-and before the card's memory is refused to anyone.
+One `Resident` per storage, view of it and layout. Of a CPU tensor it knows version or
+content: writes through `.data` or NumPy leave no trace in versions. Of a card tensor it
+knows the block and its write epoch. It goes with the storage, and before the card's
+memory is refused to anyone.
 """
 
 from __future__ import annotations
@@ -22,8 +22,12 @@ from spyre_runtime.formats import physical_order, write_host
 from spyre_runtime.memory import Block, CardMemory
 from spyre_runtime.views import View, read_view
 
-Key = tuple[int, DeviceLayout]
-Form = tuple[torch.Size, tuple[int, ...], torch.dtype]
+Key = tuple[int, int, torch.Size, tuple[int, ...], torch.dtype, DeviceLayout]
+"""Storage and offset, sizes and strides, dtype; layout on the card."""
+
+
+Owner = weakref.ref[torch.UntypedStorage]
+"""Python's object of a storage lives as long as the storage itself."""
 
 
 class Resident:
@@ -51,8 +55,6 @@ class Resident:
             self.memory.free(block)
 
     def _store(self, values: torch.Tensor, nbytes: int) -> None:
-        if self._block is not None and self._block.nbytes < nbytes:
-            self.release()
         if self._block is None:
             self._block = self.memory.allocate(nbytes)
         write_host(self.memory, self._block.address, values, self.layout)
@@ -64,13 +66,12 @@ class HostResident(Resident):
     def __init__(self, memory: CardMemory, layout: DeviceLayout, mode: str):
         super().__init__(memory, layout)
         self.mode = mode
-        self._form: Form | None = None
         self._version: tuple[int, int] | None = None
         self._bits: torch.Tensor | None = None
 
     def is_current(self, tensor: torch.Tensor) -> bool:
         """Whether the copy holds what the tensor does now."""
-        if self._block is None or self._form != form_of(tensor):
+        if self._block is None:
             return False
         if self._version is not None:
             return self._version == version_of(tensor)
@@ -80,7 +81,6 @@ class HostResident(Resident):
         """Brings the tensor to the card."""
         self._version = version_of(tensor) if self.mode == "version" else None
         self._bits = None
-        self._form = form_of(tensor)
         self._store(tensor.detach(), nbytes)
         if self._version is None:
             self._bits = bits_of(tensor).clone()
@@ -117,7 +117,7 @@ class Residents:
 
     def __init__(self, card: Card):
         self.memory = card.memory
-        self._found: dict[Key, tuple[weakref.ref[torch.Tensor], Resident]] = {}
+        self._found: dict[Key, tuple[Owner, Resident]] = {}
         self._pinned: set[Resident] = set()
         self._dead: deque[Key] = deque()
         self._lock = threading.RLock()
@@ -160,27 +160,29 @@ class Residents:
                     resident.release()
 
     def _find(self, tensor: torch.Tensor, layout: DeviceLayout) -> Resident | None:
+        storage = tensor.untyped_storage()
         with self._lock:
-            found = self._found.get((id(tensor), layout))
-            if found is None or found[0]() is not tensor:
+            found = self._found.get(key_of(tensor, storage, layout))
+            if found is None or found[0]() is not storage:
                 return None
             self._pinned.add(found[1])
             return found[1]
 
     def _add(self, tensor: torch.Tensor, resident: Resident) -> None:
-        key = (id(tensor), resident.layout)
+        storage = tensor.untyped_storage()
+        key = key_of(tensor, storage, resident.layout)
         with self._lock:
             old = self._found.get(key)
             if old is not None:
                 old[1].release()
-            owner = weakref.ref(tensor, lambda _: self._died(key))
+            owner = weakref.ref(storage, lambda _: self._died(key))
             self._found[key] = (owner, resident)
             self._pinned.add(resident)
         self._bury()
 
     def _died(self, key: Key) -> None:
         """
-        Runs where a collection happens to drop a tensor, perhaps below one of our own
+        Runs where a collection happens to drop a storage, perhaps below one of our own
         locks: it must not wait.
         """
         self._dead.append(key)
@@ -212,15 +214,16 @@ def residents_of(card: Card) -> Residents:
         return found
 
 
-def form_of(tensor: torch.Tensor) -> Form:
-    return tensor.shape, tensor.stride(), tensor.dtype
+def key_of(
+    tensor: torch.Tensor, storage: torch.UntypedStorage, layout: DeviceLayout
+) -> Key:
+    offset = int(tensor.storage_offset())
+    return id(storage), offset, tensor.shape, tensor.stride(), tensor.dtype, layout
 
 
 def version_of(tensor: torch.Tensor) -> tuple[int, int] | None:
-    """Storage and version; None of tensors that count no versions."""
-    if tensor.is_inference():
-        return None
-    return tensor.data_ptr(), tensor._version
+    """Which tensor in which version; None of tensors that count no versions."""
+    return None if tensor.is_inference() else (id(tensor), tensor._version)
 
 
 def bits_of(tensor: torch.Tensor) -> torch.Tensor:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import LocationAttr, NameLoc
+from xdsl.ir import Attribute
 from xdsl.utils.exceptions import PassFailedException
 
 from spyre_mlir.diagnostics import format_location
@@ -19,7 +20,7 @@ class PassError(PassFailedException):
         super().__init__(message + (f"\nnote: from {where}" if where else ""))
 
 
-def user_location(location: LocationAttr) -> str:
+def user_location(location: Attribute) -> str:
     """The user's line; an operation's position in its group, `#3`, is not his."""
     if isinstance(location, NameLoc) and location.desc.data.startswith("#"):
         location = location.location

@@ -59,10 +59,16 @@ def chip_of(module: builtin.ModuleOp) -> Chip:
     attr = module.attributes.get(CHIP)
     if attr is None:
         return load_chip()
-    assert isinstance(attr, StringAttr)
+    if not isinstance(attr, StringAttr):
+        raise PassFailedException(f"{CHIP} is {attr}, not a string")
     name, *settings = attr.data.split(",")
+    pairs = [setting.partition("=") for setting in settings]
+    if not all(equals for _, equals, _ in pairs):
+        raise PassFailedException(
+            f'{CHIP} = "{attr.data}" does not read "name,field=value,..."'
+        )
     try:
         chip = load_chip(name)
-        return chip.with_overrides(dict(s.split("=", 1) for s in settings))
+        return chip.with_overrides({field: value for field, _, value in pairs})
     except ValueError as error:
-        raise PassFailedException(str(error)) from error
+        raise PassFailedException(f"{CHIP}: {error}") from error

@@ -20,7 +20,9 @@ def decided_layout(value: SSAValue) -> DeviceLayout:
     """The layout of a value; PassFailedException if there is none yet."""
     layout = spyre.layout_of(value)
     if layout is None:
-        raise PassFailedException(f"{value.type} has no layout: run spyre-plan-layouts")
+        raise PassFailedException(
+            f"{value.type} has no layout; run spyre-plan-layouts first"
+        )
     return layout
 
 

@@ -19,7 +19,7 @@ from xdsl.context import Context
 from xdsl.dialects import builtin
 from xdsl.passes import ModulePass
 
-from spyre_mlir.transforms._functions import tensor_functions
+from spyre_mlir.transforms._functions import laid_out_functions
 from spyre_mlir.transforms._restickify import Restickifier
 
 
@@ -28,5 +28,5 @@ class MaterializeLayoutsPass(ModulePass):
     name = "spyre-materialize-layouts"
 
     def apply(self, ctx: Context, op: builtin.ModuleOp) -> None:
-        for function in tensor_functions(op):
+        for function in laid_out_functions(op):
             Restickifier(function, {}).operands()

@@ -36,8 +36,8 @@ ROW_MAJOR: list[tuple[list[int], int, list[int], list[int], int]] = [
     ),
 ]
 
-ORDERED: list[tuple[list[int], list[int], list[int] | None, list[int], list[int], int]]
-ORDERED = [
+Ordered = tuple[list[int], list[int], list[int] | None, list[int], list[int], int]
+ORDERED: list[Ordered] = [
     ([512, 1024], [1, 0], None, [8, 1024, 64], [65536, 1, 1024], 1048576),
     ([4096, 512], [1, 0], [1, 4096], [64, 512, 64], [64, 4096, 1], 4194304),
     ([4096, 512], [0, 1], [1, 4096], [8, 4096, 64], [262144, 1, 4096], 4194304),

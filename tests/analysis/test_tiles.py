@@ -64,12 +64,7 @@ def price(group: Group, tiles: list[spyre.TileAttr | None]) -> tuple[int, int]:
 @given(groups(), st.sampled_from((32, 128, 1024)))
 def test_a_plan_fits(group: Group, kilobytes: int) -> None:
     chip = small(kilobytes * 1024)
-    try:
-        tiles = TilePlanner(group, chip).plan()
-    except DoesNotFit as error:
-        assert f"a core has {kilobytes * 1024}" in str(error)
-        assert kilobytes < 1024
-        return
+    tiles = TilePlanner(group, chip).plan()
     assert price(group, tiles)[0] <= kilobytes * 1024
     spaces = [iteration_space(op) for op in group.ops]
     for tile, space in zip(tiles, spaces, strict=True):

@@ -15,11 +15,19 @@ import torch
 
 from spyre_mlir.torch_bridge.backend import spyre_mlir
 
+Function = (
+    Callable[[Any], Any]
+    | Callable[[Any, Any], Any]
+    | Callable[[Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any], Any]
+)
+"""What `check` compiles; the arities give lambdas the types of their parameters."""
 EXECUTOR = os.environ.get("SPYRE_EXECUTOR", "oracle")
 CLOSE = {torch.float16: 2e-3, torch.bfloat16: 1.6e-2, torch.float32: 2e-5}
 
 
-def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+def compiled(function: Function, **options: Any) -> Callable[..., Any]:
     """`torch.compile` with our backend; the host may not help unless asked."""
     torch._dynamo.reset()
     strict = {"fallback": "error", "verify": True}
@@ -70,9 +78,7 @@ def assert_same(name: str, got: Any, want: Any, exact: bool = False) -> None:
     )
 
 
-def check(
-    function: Callable[..., Any], *inputs: Any, exact: bool = False, **options: Any
-) -> Any:
+def check(function: Function, *inputs: Any, exact: bool = False, **options: Any) -> Any:
     """The compiled function gives what eager gives, and leaves the same inputs."""
 
     def copies() -> list[Any]:

@@ -2,6 +2,7 @@
 """The contract of a compiled call: outputs, mutations, keys, options, host segments."""
 
 import warnings
+from typing import Any
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from .checking import EXECUTOR, assert_same, backend, check, compiled, values
 
 
 def test_empty_tensors_stay_on_the_host():
-    def run(x, e):
+    def run(x: torch.Tensor, e: torch.Tensor) -> dict[str, Any]:
         a, b, c = x.split([3, 0, 2], dim=1)
         return {
             "pieces": (a + 1, b * 2, c),
@@ -50,7 +51,7 @@ def test_batch_statistics_are_updated():
 
 
 def test_strides_are_those_of_eager():
-    def run(x):
+    def run(x: torch.Tensor):
         return x.t() + 1, (x * 2).t(), (x + 1).expand(3, 4, 6), x.permute(1, 0).relu()
 
     x = values((4, 6), torch.float32)
@@ -59,7 +60,7 @@ def test_strides_are_those_of_eager():
 
 
 def test_outputs_keep_their_identity():
-    def run(x, y):
+    def run(x: torch.Tensor, y: torch.Tensor):
         z = x + 1
         return z, z, None, x, z.clone(), 3, y.t(), z.t(), x.clone(), x.clone()
 
@@ -75,7 +76,7 @@ def test_outputs_keep_their_identity():
 
 
 def test_mutations_reach_inputs_and_swaps_work():
-    def run(a, b):
+    def run(a: torch.Tensor, b: torch.Tensor):
         old = a.clone()
         a.copy_(b)
         b.copy_(old)
@@ -88,9 +89,10 @@ def test_module_state_is_updated():
     class Counter(torch.nn.Module):
         def __init__(self):
             super().__init__()
+            self.count: torch.Tensor
             self.register_buffer("count", torch.zeros(()))
 
-        def forward(self, x):
+        def forward(self, x: torch.Tensor):
             self.count.add_(1)
             return x * self.count
 
@@ -103,14 +105,14 @@ def test_module_state_is_updated():
 
 
 def test_symbolic_sizes_are_resolved_at_the_call():
-    compiles = []
+    compiles: list[torch.fx.GraphModule] = []
 
-    def counting(gm, inputs, **kwargs):
+    def counting(gm: torch.fx.GraphModule, inputs: list[torch.Tensor], **kwargs: Any):
         compiles.append(gm)
         options = {"fallback": "error", "verify": True, "executor": EXECUTOR}
         return spyre_mlir(gm, inputs, options=options)
 
-    def run(x):
+    def run(x: torch.Tensor):
         half = x.shape[0] // 2
         return x[:half].reshape(-1) + x.shape[0], x.new_zeros(half), half
 
@@ -123,7 +125,7 @@ def test_symbolic_sizes_are_resolved_at_the_call():
 
 
 def test_floats_that_change():
-    def run(x, scale):
+    def run(x: torch.Tensor, scale: float):
         return x * scale + 1
 
     torch._dynamo.reset()
@@ -134,7 +136,7 @@ def test_floats_that_change():
 
 
 @pytest.mark.parametrize("rows", [1, 5])
-def test_training_gives_the_gradients_of_eager(rows):
+def test_training_gives_the_gradients_of_eager(rows: int):
     torch.manual_seed(0)
     module = torch.nn.Sequential(
         torch.nn.Linear(8, 16),
@@ -156,22 +158,23 @@ def test_training_gives_the_gradients_of_eager(rows):
 
 def test_training_of_attention():
     torch.manual_seed(0)
-    sdpa = torch.nn.functional.scaled_dot_product_attention
+    sdpa: Any = torch.nn.functional.scaled_dot_product_attention
     inputs = [values((2, 3, 5, 8), torch.float32, k).requires_grad_() for k in range(3)]
-    sdpa(*inputs, is_causal=True).square().sum().backward()
+    q, k, v = inputs
+    sdpa(q, k, v, is_causal=True).square().sum().backward()
     want = [x.grad for x in inputs]
     for x in inputs:
         x.grad = None
     torch._dynamo.reset()
     function = torch.compile(sdpa, backend=backend(fallback="error", verify=True))
-    function(*inputs, is_causal=True).square().sum().backward()
+    function(q, k, v, is_causal=True).square().sum().backward()
     assert_same("gradients", [x.grad for x in inputs], want)
 
 
 # ---------------------------------------------------------------- host segments
 
 
-def _mixed(x):
+def _mixed(x: torch.Tensor):
     y = torch.cumsum(x + 1, 0)
     return torch.lgamma(y.abs() + 1).relu(), x.double() * 2
 
@@ -203,7 +206,7 @@ def test_silent_says_nothing():
 
 
 def test_few_segments():
-    def run(x):
+    def run(x: torch.Tensor):
         a = torch.cumsum(x, 0)
         b = torch.cumsum(x + 1, 0)
         return (a * 2 + b).relu(), x * 3
@@ -217,7 +220,7 @@ def test_few_segments():
 
 
 def test_views_between_host_operations_stay_there():
-    def run(x):
+    def run(x: torch.Tensor):
         return torch.cumsum(torch.cumsum(x, 0).t().reshape(-1, 5), 1)
 
     torch._dynamo.reset()
@@ -228,7 +231,7 @@ def test_views_between_host_operations_stay_there():
 
 
 def test_random_operations_keep_their_order():
-    def run(x):
+    def run(x: torch.Tensor):
         a = torch.rand_like(x)
         b = torch.rand_like(torch.cumsum(x * 2, 0))
         return a, b, torch.rand_like(x)
@@ -246,10 +249,10 @@ def test_random_operations_keep_their_order():
 
 
 def test_unsupported_names_op_type_shape_line_and_way_out():
-    def run(x):
+    def run(x: torch.Tensor):
         return torch.cumsum(x, 0)
 
-    with pytest.raises(Exception) as caught:
+    with pytest.raises(Exception, match="does not run on the card") as caught:
         compiled(run)(values((5, 3), torch.float32))
     text = str(caught.value)
     assert "cumsum.default giving f32[5, 3] does not run on the card" in text
@@ -267,6 +270,9 @@ def test_rank_and_dtype_are_refused():
 
 
 def test_unknown_options_are_refused_with_the_known_ones():
+    def run(x: torch.Tensor):
+        return x + 1
+
     for options, text in (
         ({"fallbak": "warn"}, "unknown option 'fallbak'.*cpu_weights.*fallback"),
         ({"fallback": "maybe"}, "'fallback' takes 'error', 'warn', 'silent'"),
@@ -274,10 +280,10 @@ def test_unknown_options_are_refused_with_the_known_ones():
     ):
         torch._dynamo.reset()
         with pytest.raises(Exception, match=text):
-            torch.compile(lambda x: x + 1, backend=backend(**options))(torch.ones(3))
+            torch.compile(run, backend=backend(**options))(torch.ones(3))
 
 
-def test_environment_sets_options(monkeypatch):
+def test_environment_sets_options(monkeypatch: pytest.MonkeyPatch):
     from spyre_mlir.config import Options
 
     monkeypatch.setenv("SPYRE_FALLBACK", "silent")

@@ -229,6 +229,16 @@ def test_cpu_numbers_go_with_card_tensors() -> None:
     assert torch.equal(found.cpu(), torch.full((2, 70), 3.0))
 
 
+def test_numbers_on_the_card_are_read_in_place() -> None:
+    run = compiled(torch.mul)
+    scale = on_card(torch.tensor(3.0))
+    found = run(on_card(torch.ones(2, 70)), scale)
+    assert torch.equal(found.cpu(), torch.full((2, 70), 3.0))
+    assert moved() == {}
+    assert run(scale, scale.view(1)).cpu().tolist() == [9.0]
+    assert moved() == {}
+
+
 def test_empty_card_tensors() -> None:
     check_on_card(lambda x: (x + 1, x.sum(0), torch.cat([x, x])), torch.zeros(0, 70))
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Elementwise operations against eager, on the oracle."""
 
+from collections.abc import Callable, Mapping
 from math import inf, nan
+from typing import Any
 
 import pytest
 import torch
@@ -11,10 +13,15 @@ from .checking import check, values
 FLOATS = [torch.float16, torch.bfloat16, torch.float32]
 INTEGERS = [torch.int32, torch.int64]
 SHAPES = [(), (1,), (63,), (2, 64), (3, 1, 65), (2, 1, 2, 1, 3, 5)]
-CASES = [(dtype, (3, 65)) for dtype in FLOATS + INTEGERS]
-CASES += [(torch.float16, shape) for shape in SHAPES]
+CASES = [
+    *((dtype, (3, 65)) for dtype in FLOATS + INTEGERS),
+    *((torch.float16, shape) for shape in SHAPES),
+]
 
-EXACT = {
+Unary = dict[str, Callable[[torch.Tensor], Any]]
+Binary = dict[str, Callable[[torch.Tensor, torch.Tensor], Any]]
+
+EXACT: Binary = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
@@ -57,17 +64,17 @@ EXACT = {
 }
 
 
-def _all(table):
+def _all(table: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
     return lambda *args: {name: function(*args) for name, function in table.items()}
 
 
 @pytest.mark.parametrize(("dtype", "shape"), CASES, ids=str)
-def test_arithmetic_is_exact(dtype, shape):
+def test_arithmetic_is_exact(dtype: torch.dtype, shape: tuple[int, ...]):
     a, b = values(shape, dtype, 1), values(shape, dtype, 2)
     check(_all(EXACT), a, b, exact=True)
 
 
-FUNCTIONS = {
+FUNCTIONS: Unary = {
     "exp": torch.exp,
     "exp2": torch.exp2,
     "expm1": torch.expm1,
@@ -88,7 +95,7 @@ FUNCTIONS = {
     "rdiv": lambda x: 3 / x,
     "atan2": lambda x: torch.atan2(x, x + 1),
 }
-ACTIVATIONS = {
+ACTIVATIONS: Unary = {
     "silu": torch.nn.functional.silu,
     "gelu": torch.nn.functional.gelu,
     "gelu_tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
@@ -116,7 +123,7 @@ ACTIVATIONS = {
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_functions(dtype):
+def test_functions(dtype: torch.dtype):
     x = torch.cat(
         [values((3, 65), dtype).flatten(), torch.tensor([0.0, -0.0, 20, -20])]
     )
@@ -124,12 +131,12 @@ def test_functions(dtype):
 
 
 @pytest.mark.parametrize("dtype", [*INTEGERS, torch.bool], ids=str)
-def test_float_functions_of_integers(dtype):
+def test_float_functions_of_integers(dtype: torch.dtype):
     check(_all(FUNCTIONS), values((3, 5), dtype))
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_nan_and_infinity(dtype):
+def test_nan_and_infinity(dtype: torch.dtype):
     x = torch.tensor([inf, -inf, nan, 0.0, -0.0, 1.0, 65504.0, -3e38], dtype=dtype)
     y = x.flip(0).clone()
     pointwise = {k: v for k, v in EXACT.items() if "divide" not in k}
@@ -160,9 +167,9 @@ def test_bools():
 
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
-def test_bits_of_integers(dtype):
+def test_bits_of_integers(dtype: torch.dtype):
     a, b = values((67,), dtype, 1), values((67,), dtype, 2)
-    table = {
+    table: Binary = {
         "and": lambda a, b: a & b,
         "or": lambda a, b: a | 5,
         "xor": lambda a, b: a ^ b,
@@ -178,10 +185,10 @@ EVERY = [*FLOATS, *INTEGERS, torch.bool]
 
 
 @pytest.mark.parametrize("left", EVERY, ids=str)
-def test_types_are_promoted(left):
+def test_types_are_promoted(left: torch.dtype):
     a = values((2, 3), left, 1)
     others = [values((2, 3), right, 2) for right in EVERY]
-    table = {
+    table: Binary = {
         "add": lambda a, b: a + b,
         "mul": lambda a, b: a * b,
         "lt": lambda a, b: a < b,
@@ -190,19 +197,23 @@ def test_types_are_promoted(left):
         "div": lambda a, b: a / (b * b + 1),
         "scalar": lambda a, b: (a + b[0, 0], a[0, 0] * b, a[1, 1] + b[1, 1]),
     }
-    check(lambda a, *others: [_all(table)(a, b) for b in others], a, *others)
+
+    def run(a: torch.Tensor, *others: torch.Tensor) -> list[Any]:
+        return [_all(table)(a, b) for b in others]
+
+    check(run, a, *others)
 
 
 @pytest.mark.parametrize("source", EVERY, ids=str)
-def test_casts(source):
+def test_casts(source: torch.dtype):
     x = values((3, 66), source) * (3 if source != torch.bool else True)
     check(lambda x: [x.to(target) for target in EVERY], x, exact=True)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_scalars_keep_their_precision(dtype):
+def test_scalars_keep_their_precision(dtype: torch.dtype):
     x = values((1000,), dtype)
-    table = {
+    table: Unary = {
         "mul": lambda x: x * 0.1,
         "add": lambda x: x + 0.1,
         "sub": lambda x: x - 1e-3,
@@ -216,7 +227,7 @@ def test_scalars_keep_their_precision(dtype):
 
 def test_broadcasting():
     a, b = values((4, 1, 65), torch.float16, 1), values((3, 1), torch.float16, 2)
-    table = {
+    table: Binary = {
         "add": lambda a, b: a + b,
         "where": lambda a, b: torch.where(a > 0, b, 1.0),
         "scalar_condition": lambda a, b: torch.where(a[0, 0, 0] > 0, a, b),

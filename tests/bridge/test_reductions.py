@@ -2,6 +2,7 @@
 """Reductions, softmax and norms against eager, on the oracle."""
 
 from math import inf, nan
+from typing import Any
 
 import pytest
 import torch
@@ -13,10 +14,10 @@ FLOATS = [torch.float16, torch.bfloat16, torch.float32]
 DIMS = [None, 0, -1, (0, 2), (0, 1, 2)]
 
 
-def _over(x, dim):
-    keep = {} if dim is None else {"dim": dim}
+def _over(x: torch.Tensor, dim: int | tuple[int, ...] | None):
+    keep: dict[str, Any] = {} if dim is None else {"dim": dim}
     one = dim is None or isinstance(dim, int)
-    table = {
+    table: dict[str, Any] = {
         "sum": x.sum(**keep),
         "sum_f32": x.sum(**keep, dtype=torch.float32),
         "mean": x.mean(**keep),
@@ -43,14 +44,14 @@ def _over(x, dim):
 
 @pytest.mark.parametrize("dim", DIMS, ids=str)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_reductions(dtype, dim):
+def test_reductions(dtype: torch.dtype, dim: int | tuple[int, ...] | None):
     x = values((3, 65, 4), dtype)
     check(lambda x: _over(x, dim), x)
 
 
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int64, torch.bool], ids=str)
-def test_integer_reductions(dtype):
-    def run(x):
+def test_integer_reductions(dtype: torch.dtype):
+    def run(x: torch.Tensor):
         return (
             x.sum(),
             x.sum(1),
@@ -67,7 +68,7 @@ def test_integer_reductions(dtype):
 
 
 def test_scalars_are_reduced():
-    def run(x):
+    def run(x: torch.Tensor):
         return (
             x.sum(),
             x.mean(),
@@ -83,7 +84,7 @@ def test_scalars_are_reduced():
 def test_nan_and_infinity():
     x = torch.tensor([[1.0, nan, 2.0], [inf, 1.0, -inf], [inf, inf, 0], [-inf] * 3])
 
-    def run(x):
+    def run(x: torch.Tensor):
         return x.amax(1), x.amin(1), x.sum(1), x.mean(1), x.softmax(1), x.log_softmax(1)
 
     check(run, x)
@@ -91,8 +92,8 @@ def test_nan_and_infinity():
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_softmax(dtype):
-    def run(x):
+def test_softmax(dtype: torch.dtype):
+    def run(x: torch.Tensor):
         return {
             "last": x.softmax(-1),
             "first": x.softmax(0),
@@ -106,7 +107,7 @@ def test_softmax(dtype):
     check(run, values((3, 65, 4), dtype))
 
 
-def _norms(x, w, b):
+def _norms(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor):
     channels = x.shape[1]
     v, c = w[:channels], b[:channels]
     return {
@@ -128,7 +129,7 @@ def _norms(x, w, b):
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_norms(dtype):
+def test_norms(dtype: torch.dtype):
     x, w, b = (values(s, dtype, k) for k, s in enumerate([(4, 6, 65), (65,), (65,)]))
     check(_norms, x, w, b)
 
@@ -140,7 +141,7 @@ def test_norms_with_wider_weights():
 
 
 def test_manual_rms_norm():
-    def run(x, w):
+    def run(x: torch.Tensor, w: torch.Tensor):
         wide = x.to(torch.float32)
         scale = torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-6)
         other = wide * torch.pow(wide.pow(2).mean(-1, keepdim=True) + 1e-6, -0.5)

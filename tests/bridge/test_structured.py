@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Matrix products, attention, indexing and creation against eager, on the oracle."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -25,14 +27,14 @@ MATMULS = [
 
 
 @pytest.mark.parametrize("shapes", MATMULS, ids=str)
-def test_matmul(shapes):
+def test_matmul(shapes: tuple[tuple[int, ...], tuple[int, ...]]):
     for dtype in FLOATS:
         check(torch.matmul, values(shapes[0], dtype, 1), values(shapes[1], dtype, 2))
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_products(dtype):
-    def run(x, y, w, b):
+def test_products(dtype: torch.dtype):
+    def run(x: torch.Tensor, y: torch.Tensor, w: torch.Tensor, b: torch.Tensor):
         return {
             "linear": functional.linear(x, w, b),
             "linear_plain": functional.linear(x, w),
@@ -56,9 +58,15 @@ def test_products(dtype):
     check(run, *(values(shape, dtype, k) for k, shape in enumerate(shapes)))
 
 
-def _attention(q, k, v, mask, floats):
+def _attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    mask: torch.Tensor,
+    floats: torch.Tensor,
+):
     sdpa = functional.scaled_dot_product_attention
-    causal = {"is_causal": True}
+    causal: dict[str, Any] = {"is_causal": True}
     return {
         "plain": sdpa(q, k, v),
         "scale": sdpa(q, k, v, scale=0.5),
@@ -77,7 +85,7 @@ def _attention(q, k, v, mask, floats):
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_attention(dtype):
+def test_attention(dtype: torch.dtype):
     q = values((2, 4, 5, 16), dtype, 1)
     k, v = values((2, 4, 7, 16), dtype, 2), values((2, 4, 7, 16), dtype, 3)
     mask = values((2, 1, 5, 7), torch.bool, 4)
@@ -89,7 +97,7 @@ def test_attention(dtype):
 
 @pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
-def test_encoder_layer(activation, norm_first):
+def test_encoder_layer(activation: str, norm_first: bool):
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(
         16, 4, 32, activation=activation, batch_first=True, norm_first=norm_first
@@ -118,8 +126,10 @@ def test_multihead_attention():
 
 
 @pytest.mark.parametrize("index_type", [torch.int32, torch.int64], ids=str)
-def test_indexing(index_type):
-    def run(table, ids, rows, x):
+def test_indexing(index_type: torch.dtype):
+    def run(
+        table: torch.Tensor, ids: torch.Tensor, rows: torch.Tensor, x: torch.Tensor
+    ):
         return {
             "embedding": functional.embedding(ids, table, padding_idx=0),
             "embedding_rank1": functional.embedding(rows, table),
@@ -150,7 +160,7 @@ def test_gather_of_scalars():
 
 
 def test_bad_index_is_an_error():
-    def run(table, ids):
+    def run(table: torch.Tensor, ids: torch.Tensor):
         return functional.embedding(ids, table) + 1
 
     with pytest.raises(IndexError, match=r"index 9 is outside \[0, 9\)"):
@@ -158,7 +168,7 @@ def test_bad_index_is_an_error():
 
 
 def test_creation():
-    def run(x):
+    def run(x: torch.Tensor):
         return {
             "arange": torch.arange(5),
             "arange_range": torch.arange(2, 11, 3),

@@ -8,7 +8,7 @@ from spyre_mlir.torch_bridge.aten_table import COMPOSITES, TABLE, key
 from spyre_mlir.torch_bridge.documents import DEFAULT_FOLDER, DOCUMENTS
 
 
-def _overload(name):
+def _overload(name: str):
     namespace, *rest = (
         ["aten", *name.split(".")] if name.count(".") == 1 else (name.split("."))
     )
@@ -29,7 +29,7 @@ def test_rows_are_complete():
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_documents_are_current(name):
+def test_documents_are_current(name: str):
     written = (DEFAULT_FOLDER / name).read_text()
     assert written == DOCUMENTS[name](), (
         "run python -m spyre_mlir.torch_bridge.documents"

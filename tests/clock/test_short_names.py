@@ -28,12 +28,12 @@ def test_layers_of_a_model_have_one_name():
 
 
 def test_fused_operations_are_named_by_the_first_and_counted():
-    parts = [node("add_4", "m.norm", 1), UnknownLoc(), node("mul", "m.norm", 2)]
+    parts = (node("add_4", "m.norm", 1), UnknownLoc(), node("mul", "m.norm", 2))
     assert short_name(FusedLoc(parts, NoneAttr())) == "add m.norm bert.py:1 +1"
 
 
 def test_operations_that_are_named_alike_are_counted_once():
-    parts = [node("add_4", "m.0.norm", 1), node("add_9", "m.1.norm", 1)]
+    parts = (node("add_4", "m.0.norm", 1), node("add_9", "m.1.norm", 1))
     assert short_name(FusedLoc(parts, NoneAttr())) == "add m.norm bert.py:1"
 
 

@@ -75,7 +75,7 @@ def test_each_function_of_a_body_rounds():
         ("f32", "f16", [1e6, 1e-9, 2049.0], [float("inf"), 0.0, 2048.0]),
     ],
 )
-def test_casts(source, target, given, want):
+def test_casts(source: str, target: str, given: list[float], want: list[float]):
     text = f"""
     func.func @main(%a: tensor<3x{source}>) -> tensor<3x{target}> {{
       %0 = spyre.map %a {{maps = [affine_map<(d0) -> (d0)>]}}
@@ -133,7 +133,7 @@ def test_gather():
 
 
 @pytest.mark.parametrize("bad", [4, -1])
-def test_gather_refuses_a_bad_index(bad):
+def test_gather_refuses_a_bad_index(bad: int):
     with pytest.raises(IndexError, match=rf"index {bad} is outside \[0, 4\)"):
         run(GATHER, torch.zeros(4, 3), torch.tensor([0, bad]))
 

@@ -127,7 +127,7 @@ def test_records_keep_the_line_of_their_operation() -> None:
     assert {op.location for op in staged} == {wanted}
 
 
-@pytest.mark.parametrize("rows, columns", [(67, 129), (1, 64), (130, 65)])
+@pytest.mark.parametrize(("rows", "columns"), [(67, 129), (1, 64), (130, 65)])
 def test_softmax(rows: int, columns: int) -> None:
     whole, row = f"tensor<{rows}x{columns}x", f"tensor<{rows}x1x"
     maps = "maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, 0)>]"

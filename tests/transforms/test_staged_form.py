@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import IndexType, UnknownLoc
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Block, Region
 
 from spyre_mlir.algebra.access import Access, Axis
 from spyre_mlir.algebra.layout import ceil_div
@@ -34,8 +34,7 @@ class Kernel:
         index = [IndexType()] * 2
         self.function = FuncOp("k", (index, []), Region(entry))
         self.reader = StagedReader(self.function, grid)
-        digits: list[SSAValue] = self.writer.digits
-        self.reader.digits = {v: d for d, v in enumerate(digits)}
+        self.reader.digits = {v: d for d, v in enumerate(self.writer.digits)}
         self.reader.nest = list(self.writer.nest)
         self.reader.depths = {v: d for d, v in enumerate(self.writer.trips)}
 

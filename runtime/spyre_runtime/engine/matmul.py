@@ -35,7 +35,7 @@ from .site import Runs, Site, give, site_of
 OPERAND_ELEMENTS = 1 << 20
 """Largest converted operand: it is used while the host's cache holds it."""
 
-ROWS_ELEMENTS = 1 << 17
+ROWS_ELEMENTS = 1 << 16
 """The same for products of few rows, which read each element only once."""
 
 FEW_ROWS = 16

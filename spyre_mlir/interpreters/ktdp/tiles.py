@@ -122,7 +122,8 @@ def indirect_access_tile(
             coordinates.append(found[0])
             continue
         index_view = as_view(core.values[subscript.view])
-        extent = torch.broadcast_shapes(*(place.shape for place in found))
+        shapes = (place.shape for place in found)
+        extent = cast(torch.Size, torch.broadcast_shapes(*shapes))
         coordinates.append(index_view.gather(found, extent).to(torch.int64))
     view = as_view(core.values[op.base])
     return (AccessTile(view, tuple(coordinates), shape),)

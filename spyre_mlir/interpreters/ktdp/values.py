@@ -50,7 +50,7 @@ _INTEGERS = {
 
 def element_of(type_: Attribute) -> Attribute:
     """The element type of a tensor or memref, or the scalar type itself."""
-    if isa(type_, TensorType) or isa(type_, MemRefType):
+    if isa(type_, TensorType | MemRefType):
         return type_.element_type
     return type_
 
@@ -60,9 +60,10 @@ def dtype_of(type_: Attribute) -> torch.dtype:
     element = element_of(type_)
     if isinstance(element, IndexType):
         return torch.int64
-    if isinstance(element, IntegerType) and element.width.data in _INTEGERS:
-        return _INTEGERS[element.width.data]
-    dtype = _FLOATS.get(type(element))
+    if isa(element, IntegerType):
+        dtype = _INTEGERS.get(element.width.data)
+    else:
+        dtype = _FLOATS.get(type(element))
     if dtype is None:
         raise InterpretationError(f"no values of element type {element}")
     return dtype

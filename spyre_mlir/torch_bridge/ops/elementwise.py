@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from spyre_mlir.target.opfuncs import OPFUNCS
 
 from ..dtypes import is_exact, is_half, rounded
-from ..emit import Body, Emitter, NotOnCard, Number, dtype_of, shape_of
+from ..emit import Body, BodyBuilder, Emitter, NotOnCard, Number, dtype_of, shape_of
 from .promotion import Operand, is_float, promote, to_float
 
 Tensor = SSAValue
@@ -21,7 +21,7 @@ def apply(
     e: Emitter,
     operands: Sequence[Operand],
     compute: str,
-    body: Callable[..., SSAValue],
+    body: BodyBuilder,
     dtype: str | None = None,
 ) -> Tensor:
     """A map whose body gets every operand, also numbers, in the compute type."""

@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 
 from spyre_mlir.algebra.linear import Linear
 
-from ..emit import Emitter, Empty, NotOnCard, Number, Shape, dtype_of, shape_of
+from ..emit import Body, Emitter, Empty, NotOnCard, Number, Shape, dtype_of, shape_of
 
 Tensor = SSAValue
 
@@ -532,7 +532,7 @@ def _triangle(e: Emitter, x: Tensor, compare: str, diagonal: int) -> Tensor:
     column = e.iota((1, columns), 1, "i32", 0, 1)
     dtype = dtype_of(x)
 
-    def body(b, value, i, j):
+    def body(b: Body, value: SSAValue, i: SSAValue, j: SSAValue) -> SSAValue:
         return b("where", b(compare, j, i), value, b.constant(0, dtype))
 
     return e.map([x, row, column], dtype, body)

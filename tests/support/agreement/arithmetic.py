@@ -150,9 +150,10 @@ def map_(b: Builder) -> SSAValue:
     own = dtype_name(first.type)
     dtype = b.choices.pick((own, own, "f16", "f32", "bf16", "i64", "i32", "i1"))
     cast = [body.cast(a, dtype) for a in block.args]
-    known = [v for v in cast if v is not None]
+    known: list[SSAValue] = [v for v in cast if v is not None]
     if not known:
-        known, dtype = [block.args[0]], own
+        known.append(block.args[0])
+        dtype = own
     for _ in range(b.choices.integer(0, 4)):
         known.append(body.step(known, dtype))
     last = known[-1]
@@ -215,11 +216,11 @@ def matmul(b: Builder) -> SSAValue | None:
     other = b.like(shapes[0], dtype)
     maps = [_dims(dims, len(sizes)) for dims in (left, right, result)]
     made = b.choices.pick((dtype, "f32"))
-    operands = [value, other]
+    lhs, rhs = value, other
     if b.choices.chance(20):
-        operands.reverse()
+        lhs, rhs = rhs, lhs
         maps[:2] = maps[1], maps[0]
-    return b.add(spyre.MatmulOp(*operands, tensor_type(shapes[1], made), maps))
+    return b.add(spyre.MatmulOp(lhs, rhs, tensor_type(shapes[1], made), maps))
 
 
 def _dims(dims: Sequence[int | None], rank: int) -> AffineMap:

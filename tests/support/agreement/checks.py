@@ -16,7 +16,7 @@ from spyre_mlir.transforms._errors import PassError
 
 from .arithmetic import gather, layers, map_, matmul, reduce
 from .choices import Choices
-from .levels import bench, compile_image, context, passes_of, run_ktdp
+from .levels import CHIPS, bench, compile_image, context, passes_of, run_ktdp
 from .modules import Builder, full, iota
 from .movements import MOVEMENTS
 from .values import Reference, difference, inputs_of, reference
@@ -46,13 +46,14 @@ COUNTS: Counter[str] = Counter()
 class Case:
     """A module with arguments."""
 
-    def __init__(self, module: ModuleOp, arguments: list[Tensor]):
+    def __init__(self, module: ModuleOp, arguments: list[Tensor], chip: str):
         self.module = module
         self.arguments = arguments
+        self.chip = chip
 
     def __repr__(self) -> str:
         shown = "\n".join(f"argument {a}" for a in self.arguments if a.numel() < 70)
-        return f"\n{self.module}\n{shown}\n"
+        return f"\n{self.module}\n{shown}\non {self.chip}\n"
 
 
 def make_case(choices: Choices, most: int = 6) -> Case:
@@ -61,7 +62,9 @@ def make_case(choices: Choices, most: int = 6) -> Case:
     builder = Builder(choices, special).grow(KINDS, most)
     module = builder.module()
     seed = choices.integer(0, 1000)
-    return Case(module, inputs_of(module, builder.index_limits, special, seed))
+    chip = choices.pick((CHIPS[0], *CHIPS))
+    COUNTS["on smaller chips"] += chip != CHIPS[0]
+    return Case(module, inputs_of(module, builder.index_limits, special, seed), chip)
 
 
 def agree(found: Sequence[Tensor], wanted: Reference, level: str, case: Case) -> None:
@@ -74,8 +77,22 @@ def check_card(case: Case) -> None:
     wanted = reference(case.module, case.arguments)
     COUNTS["modules"] += 1
     COUNTS["modules with exact sums"] += wanted.exact
-    image = compile_image(case.module)
-    agree(bench().run(image, case.arguments), wanted, "card", case)
+    try:
+        image = compile_image(case.module, case.chip)
+    except PassError as error:
+        if case.chip == CHIPS[0]:
+            raise
+        COUNTS[f"refused: {_kind(error)}"] += 1
+        return
+    agree(bench(case.chip).run(image, case.arguments), wanted, "card", case)
+
+
+LIMITS = ("bytes of scratchpad", "bytes of one tensor", "trips")
+
+
+def _kind(error: PassError) -> str:
+    """What a small chip may lack."""
+    return next(limit for limit in (*LIMITS, str(error)) if limit in str(error))
 
 
 def check_ktdp(case: Case) -> None:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import Builtin, ModuleOp
+from xdsl.dialects.builtin import Builtin, ModuleOp, StringAttr
 from xdsl.dialects.func import Func, FuncOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
@@ -28,7 +28,10 @@ from spyre_mlir.dialects.spyre import Spyre, dtype_name, layout_of, tensor_of
 from spyre_mlir.interpreters.ktdp import run_kernel
 from spyre_mlir.interpreters.spyre import torch_dtype
 from spyre_mlir.pipelines import load_passes
+from spyre_mlir.target.chip import Chip
+from spyre_mlir.target.chips import load_chip
 from spyre_mlir.transforms import all_passes
+from spyre_mlir.transforms._functions import CHIP
 from spyre_runtime.card import Card
 from spyre_runtime.formats import read_host, write_host
 from spyre_runtime.loader import Executable
@@ -54,9 +57,28 @@ def main_of(module: ModuleOp) -> FuncOp:
 # ---- the card
 
 
-def compile_image(module: ModuleOp) -> bytes:
+CHIPS = (
+    "spyre",
+    "spyre,scratchpad_bytes_per_core=32768,scratchpad_reserved_bytes_per_core=128",
+    "spyre,cores=5,scratchpad_bytes_per_core=12288,"
+    "scratchpad_reserved_bytes_per_core=128",
+    "spyre,cores=1,scratchpad_bytes_per_core=65536,"
+    "scratchpad_reserved_bytes_per_core=128,max_loop_trips=7",
+    "spyre,cores=12,max_span_bytes=65536",
+)
+"""The card, and smaller ones, on which small tensors take many tiles."""
+
+
+def chip(description: str) -> Chip:
+    """The chip that a module's attribute describes."""
+    name, *settings = description.split(",")
+    return load_chip(name).with_overrides(dict(s.split("=", 1) for s in settings))
+
+
+def compile_image(module: ModuleOp, description: str = CHIPS[0]) -> bytes:
     """The image of a copy of a module."""
     module = module.clone()
+    module.attributes[CHIP] = StringAttr(description)
     for pass_ in load_passes("compile"):
         pass_.apply(context(), module)
     module.verify()
@@ -66,8 +88,8 @@ def compile_image(module: ModuleOp) -> bytes:
 class Bench:
     """A card of its own, whose memories are NaN before each launch."""
 
-    def __init__(self) -> None:
-        self.card = Card(0, MEMORY_BYTES)
+    def __init__(self, description: str = CHIPS[0]) -> None:
+        self.card = Card(0, MEMORY_BYTES, chip(description))
         self.picoseconds = 0
         """Of the last launch."""
 
@@ -108,13 +130,13 @@ class Bench:
         nbytes = sum(b.bytes for b in image.buffers) + image.pool_bytes + (1 << 20)
         self.card.memory.bytes_tensor[:nbytes].fill_(_POISON)
         engine = self.card.engine(image.numerics)
-        engine.machine.lx[:, : 1 << 18].fill_(_POISON)
+        engine.machine.lx.fill_(_POISON)
 
 
 @cache
-def bench() -> Bench:
-    """The card of this process's tests."""
-    return Bench()
+def bench(description: str = CHIPS[0]) -> Bench:
+    """The card of this process's tests that has this chip."""
+    return Bench(description)
 
 
 # ---- ktdp
@@ -167,7 +189,8 @@ class Kernels:
 
     def run(self, function: FuncOp, addresses: Sequence[int]) -> list[int]:
         """Runs a function of calls; returns where its results are."""
-        at = dict(zip(function.body.block.args, addresses, strict=True))
+        arguments = function.body.block.args
+        at: dict[SSAValue, int] = dict(zip(arguments, addresses, strict=True))
         for op in function.body.block.ops:
             given = [at[v] for v in op.operands]
             if isinstance(op, func.ReturnOp):

@@ -85,7 +85,7 @@ def _sum_is_exact(total_of_sizes: Tensor, quantum: float) -> bool:
 
 
 def _has_signed_zeros(total_of_sizes: Tensor, terms: Sequence[Tensor]) -> bool:
-    """Whether a sum may be of zeros alone, whose sign depends on what it starts from."""
+    """Whether a sum may be of zeros alone: its sign depends on where it starts."""
     return bool((total_of_sizes == 0).any()) and any(
         bool(t.signbit().any()) for t in terms
     )
