@@ -18,7 +18,7 @@ from xdsl.dialects import func
 from xdsl.ir import BlockArgument, SSAValue
 
 from spyre_mlir.algebra.linear import Linear
-from spyre_mlir.analysis.layouts import static_arguments
+from spyre_mlir.analysis.layouts import is_static_argument
 from spyre_mlir.analysis.space import IterRange, iteration_space
 from spyre_mlir.dialects import spyre
 
@@ -192,7 +192,7 @@ def _has_weight(matmul: spyre.MatmulOp) -> bool:
         return False
     function = value.block.parent_op()
     return isinstance(function, func.FuncOp) and (
-        value.index in static_arguments(function)
+        is_static_argument(function, value.index)
     )
 
 

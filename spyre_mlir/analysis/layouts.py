@@ -229,6 +229,12 @@ def static_arguments(function: func.FuncOp) -> frozenset[int]:
     return frozenset(i for i, a in enumerate(attrs) if STATIC in a.data)
 
 
+def is_static_argument(function: func.FuncOp, index: int) -> bool:
+    """Whether one argument is marked as unchanging from call to call."""
+    attrs = function.arg_attrs
+    return attrs is not None and STATIC in attrs.data[index].data
+
+
 def required_layout(
     attributes: builtin.ArrayAttr[builtin.DictionaryAttr] | None, index: int
 ) -> DeviceLayout | None:
@@ -252,7 +258,7 @@ def static_layouts(module: builtin.ModuleOp) -> dict[SSAValue, DeviceLayout]:
                 call = use.operation
                 if chosen[argument] is None and isinstance(call, func.CallOp):
                     callee = functions[call.callee.root_reference.data]
-                    if use.index in static_arguments(callee):
+                    if is_static_argument(callee, use.index):
                         chosen[argument] = ask(callee.body.block.args[use.index])
         return chosen[argument]
 

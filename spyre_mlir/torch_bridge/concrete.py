@@ -13,6 +13,7 @@ running anything and without adding a guard.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import sympy
@@ -123,9 +124,11 @@ def tensors_of(node: fx.Node) -> tuple[torch.Tensor, ...]:
 
 def user_line(node: fx.Node) -> SourceLine | None:
     """The innermost line of the node's stack that is not PyTorch's own."""
-    trace = node.stack_trace
-    if not trace:
-        return None
+    return _innermost(node.stack_trace) if node.stack_trace else None
+
+
+@lru_cache(maxsize=4096)
+def _innermost(trace: str) -> SourceLine | None:
     lines = trace.splitlines()
     found: SourceLine | None = None
     for position, line in enumerate(lines):

@@ -50,7 +50,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from spyre_mlir.algebra.access import ITEMSIZE
 from spyre_mlir.algebra.repeats import Run, occurrences, periods, runs
-from spyre_mlir.analysis.layouts import STATIC, static_arguments
+from spyre_mlir.analysis.layouts import STATIC, is_static_argument
 from spyre_mlir.analysis.provenance import OUTLINED
 from spyre_mlir.dialects.spyre import (
     FullOp,
@@ -310,7 +310,7 @@ def is_static(value: SSAValue) -> bool:
     if not isinstance(value, BlockArgument):
         return False
     function = value.block.parent_op()
-    return isinstance(function, FuncOp) and value.index in static_arguments(function)
+    return isinstance(function, FuncOp) and is_static_argument(function, value.index)
 
 
 def _is_nullary(row: Sequence[SSAValue]) -> bool:

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from spyre_mlir.torch_bridge.backend import spyre_mlir
+
 from .choices import Choices
 from .function_ops import LINES
 from .functions import Builder, Case
@@ -33,7 +35,7 @@ def check_function(case: Case, fallback: str = "error") -> None:
     function = case.function()
     compiled = torch.compile(
         function,
-        backend="spyre_mlir",
+        backend=spyre_mlir,
         options={"fallback": fallback},
         dynamic=False,
     )

@@ -9,6 +9,7 @@ that keep them; what depends on a rounding is not compared or rounded down.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -23,6 +24,7 @@ from .choices import Choices
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 DTYPES = (*FLOATS, torch.int64, torch.int32, torch.bool)
 SIZES = (1, 2, 3, 5, 7, 16, 31, 33, 63, 64, 65, 128, 129)
+MOST_RESULTS = 4
 LIMIT = 40_000
 """Elements of a tensor."""
 
@@ -149,7 +151,7 @@ class Builder:
         ]
         if not known or self.choices.chance(8):
             return self.argument(self.shape(rank), self.pick(dtypes))
-        return known[min(self.choices.integer(0, 3), len(known) - 1)]
+        return known[min(self.pick((0, 0, 0, 1, 1, 2, 3)), len(known) - 1)]
 
     def line(self, text: str, exact: bool) -> None:
         """Adds a line `x = text` if it makes a tensor that a card may hold."""
@@ -179,8 +181,11 @@ class Builder:
         if not made:
             self.line(f"{self.value().name} + 1", True)
             made = self.values[-1:]
-        names = [made[-1].name]
-        while len(names) < 3 and self.choices.chance(30):
+        read = set(
+            re.findall(r"x\d+", " ".join(t.split("=", 1)[-1] for t in self.case.body))
+        )
+        names = [v.name for v in made[::-1] if v.name not in read][:MOST_RESULTS]
+        if self.choices.chance(20):
             names.append(self.pick([v.name for v in self.values[::-1]]))
         self.case.result = ", ".join(names) + ("," if len(names) > 1 else "")
         self.case.exact = all(v.exact for v in made)

@@ -27,6 +27,8 @@ FLOATS = ("f16", "bf16", "f32")
 INTEGERS = ("i32", "i64")
 DTYPES = ("f16", "f32", "bf16", "i64", "i32", "i1")
 
+MOST_RESULTS = 4
+
 Kind = Callable[["Builder"], "SSAValue | None"]
 
 
@@ -81,7 +83,7 @@ class Builder:
         if not known or self.choices.chance(10):
             high = max(rank, 3)
             return self.argument(self.shape(rank, high), self.choices.pick(dtypes))
-        return known[min(self.choices.integer(0, 3), len(known) - 1)]
+        return known[min(self.choices.pick((0, 0, 0, 1, 1, 2, 3)), len(known) - 1)]
 
     def like(self, shape: Sequence[int], dtype: str) -> SSAValue:
         """A value of exactly this type, one at hand or a new argument."""
@@ -107,11 +109,12 @@ class Builder:
         return self
 
     def module(self) -> ModuleOp:
-        """The program, returning some of its values, the last one among them."""
+        """The program, returning what nothing in it reads, and other values."""
         if not self.values:
             self.argument([3], "f16")
-        results = [self.values[-1]]
-        while len(results) < 4 and self.choices.chance(30):
+        unused = [v for v in self.values if not v.uses and v.owner is not self.block]
+        results = unused[: -MOST_RESULTS - 1 : -1] or [self.values[-1]]
+        while len(results) <= MOST_RESULTS and self.choices.chance(20):
             results.append(self.choices.pick(self.values[::-1]))
         self.block.add_op(ReturnOp(*results))
         self.function.function_type = FunctionType.from_lists(

@@ -166,6 +166,8 @@ def cat(b: Builder) -> SSAValue | None:
         own = [*shape]
         if position:
             own[dim] = b.choices.pick((1, 2, 63, 64, 65, shape[dim]))
+        if not b.fits(*own):
+            return None
         source = value if not position else b.like(own, dtype)
         coordinates, target = iterators(rank), iterators(rank)
         if b.choices.chance(20):
@@ -187,6 +189,11 @@ def blocks(b: Builder) -> SSAValue | None:
     rank, dtype = len(shape), dtype_name(value.type)
     rows, columns = b.choices.order(range(rank))[:2]
     more = [b.choices.pick((1, 2, 64, 65)) for _ in range(2)]
+    result = [*shape]
+    result[rows] += more[0]
+    result[columns] += more[1]
+    if not b.fits(*result):
+        return None
     sources, pieces = [], []
     for i, j in ((0, 0), (0, 1), (1, 0), (1, 1)):
         own, target = [*shape], iterators(rank)
@@ -196,9 +203,6 @@ def blocks(b: Builder) -> SSAValue | None:
                 own[dim] = size
         sources.append(b.like(own, dtype))
         pieces.append(Piece(tuple(own), tuple(iterators(rank)), tuple(target)))
-    result = [*shape]
-    result[rows] += more[0]
-    result[columns] += more[1]
     return move(b, sources, pieces, result)
 
 
