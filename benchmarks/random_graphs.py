@@ -69,7 +69,9 @@ def report(kind: str, row: list[int], seconds: float) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
+    parser = argparse.ArgumentParser(
+        description=(__doc__ or "").strip().splitlines()[0]
+    )
     parser.add_argument("--minutes", type=float, default=5)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kind", choices=KINDS, action="append")
