@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# pyright: reportUnusedImport=false
 """What the benchmarks share: bars, tables, and a look at what is launched."""
 
 from __future__ import annotations
@@ -82,11 +83,11 @@ def launches(run: bool = True) -> Generator[list[Launch]]:
         if run:
             original(self, arguments, results)
 
-    Executable.launch = launch  # type: ignore[method-assign]
+    Executable.launch = launch
     try:
         yield found
     finally:
-        Executable.launch = original  # type: ignore[method-assign]
+        Executable.launch = original
 
 
 class PhaseTimes(logging.Handler):

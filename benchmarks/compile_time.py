@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# pyright: reportPrivateUsage=false
 """
 Seconds inside the compiler's callback: MiniLM, and BERT with 40 layers against 6.
 
@@ -16,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from _common import Bars, PhaseTimes, launches, one_thread
@@ -56,21 +58,21 @@ def compile_once(make: Callable[[], SentenceEncoder]) -> Compilation:
     phases = PhaseTimes()
 
     class TimedProgram(Program):
-        def __init__(self, *arguments: object):
+        def __init__(self, *arguments: Any):
             cpu, wall = time.process_time(), time.perf_counter()
-            super().__init__(*arguments)  # type: ignore[arg-type]
+            super().__init__(*arguments)
             found.cpu_seconds += time.process_time() - cpu
             found.wall_seconds += time.perf_counter() - wall
 
     torch._dynamo.reset()
     model = make()
     ids, mask = tokenize(SENTENCES)
-    backend.Program = TimedProgram  # type: ignore[misc]
+    backend.Program = TimedProgram
     try:
         with torch.inference_mode(), phases.listening(), launches(run=False) as made:
             torch.compile(model, backend="spyre_mlir")(ids, mask)
     finally:
-        backend.Program = Program  # type: ignore[misc]
+        backend.Program = Program
     images = [launch.executable.image for launch in made]
     found.programs = sum(len(image.programs) for image in images)
     found.calls = sum(len(image.calls) for image in images)

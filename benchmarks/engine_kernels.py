@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# pyright: reportPrivateUsage=false
 """
 CPU seconds of the machine on hand-built programs, against NumPy in fp32.
 

@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# pyright: reportPrivateUsage=false
+# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownLambdaType=false
 """
 CPU seconds of a warm launch against NumPy fp32 doing the same arithmetic.
 

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# pyright: reportPrivateUsage=false
 """
 MiniLM on the card against eager PyTorch: cosines, host operations, seconds.
 
@@ -48,7 +49,7 @@ Batch = tuple[torch.Tensor, torch.Tensor]
 
 def sentences() -> list[str]:
     """32 sentences, from one token to several dozen."""
-    made = []
+    made: list[str] = []
     for number in range(COUNT):
         start = (7 * number) % 40
         words = STORY.split()[
@@ -73,7 +74,9 @@ def measure(dtype: torch.dtype, batches: list[Batch]) -> Accuracy:
     model, exact = load_encoder(dtype), load_encoder(torch.float32)
     torch._dynamo.reset()
     compiled = torch.compile(model, backend="spyre_mlir", options={"fallback": "warn"})
-    cosines, eager, floats = [], [], []
+    cosines: list[torch.Tensor] = []
+    eager: list[torch.Tensor] = []
+    floats: list[str] = []
     host = 0
     with torch.inference_mode():
         for batch in batches:

@@ -14,10 +14,11 @@ import argparse
 import logging
 import sys
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import torch
 from rich import box
@@ -93,9 +94,11 @@ def progress(console: Console, text: str) -> Generator[None]:
     console.print(f"[green]✓[/] {text} [dim]{time.perf_counter() - begin:.1f} s[/]")
 
 
-def timed(seconds: dict[str, float], name: str, run: object) -> torch.Tensor:
+def timed(
+    seconds: dict[str, float], name: str, run: Callable[[], torch.Tensor]
+) -> torch.Tensor:
     begin = time.perf_counter()
-    result = run()  # type: ignore[operator]
+    result = run()
     seconds[name] = time.perf_counter() - begin
     return result
 
@@ -126,7 +129,8 @@ def similarity_table(title: str, embeddings: torch.Tensor) -> Table:
     table.add_column("", no_wrap=True)
     for column in range(len(embeddings)):
         table.add_column(str(column), justify="right", no_wrap=True)
-    for number, row in enumerate((embeddings @ embeddings.T).tolist()):
+    rows = cast(list[list[float]], (embeddings @ embeddings.T).tolist())
+    for number, row in enumerate(rows):
         table.add_row(f"[bold]{number}[/]", *(_shaded(cosine) for cosine in row))
     return table
 

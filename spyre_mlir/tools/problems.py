@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -11,8 +12,23 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import ParseError
 
-from spyre_mlir.diagnostics import format_location, location_names, source_lines
+from spyre_mlir.diagnostics import (
+    SpyreError,
+    format_location,
+    location_names,
+    source_lines,
+)
 from spyre_mlir.tools.expected import Diagnosed
+
+
+def read_input(file: str) -> str:
+    """The text of a file, or of stdin for "-"."""
+    try:
+        if file == "-":
+            return sys.stdin.read()
+        return Path(file).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise SpyreError(f"{file}: this is no IR text: {error}") from error
 
 
 class FoundError(Exception):

@@ -100,5 +100,9 @@ def function_arguments(
             raise SpyreError(
                 f"@{function.sym_name.data} takes {argument.type}, which is no tensor"
             )
+        if not argument.type.has_static_shape():
+            raise SpyreError(
+                f"@{function.sym_name.data} takes {argument.type}, whose size is open"
+            )
     limits = [index_limit(a) for a in args]
     return arguments_of([a.type for a in args], given, seed, limits)

@@ -134,7 +134,7 @@ class SpyreOptMain(xDSLOptMain):
         file = self.args.input_file
         stdin = file in (None, "-")
         name = "<stdin>" if stdin else file
-        text = sys.stdin.read() if stdin else Path(file).read_text(encoding="utf-8")
+        text = problems.read_input("-" if stdin else file)
         chunks = self._chunks(text)
         outputs: list[str] = []
         complaints: list[str] = []
@@ -282,6 +282,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except OSError as error:
         sys.stderr.write(f"spyre-opt: error: {error.filename}: {error.strerror}\n")
+        return 1
+    except SpyreError as error:
+        sys.stderr.write(f"spyre-opt: error: {error}\n")
         return 1
 
 

@@ -82,10 +82,8 @@ def read_module(file: str) -> ModuleOp:
         parse_located,
     )
 
-    stdin = file == "-"
-    name = "<stdin>" if stdin else file
-    text = sys.stdin.read() if stdin else Path(file).read_text(encoding="utf-8")
-    module = parse_located(full_context(), text, name)
+    name = "<stdin>" if file == "-" else file
+    module = parse_located(full_context(), problems.read_input(file), name)
     try:
         module.verify()
     except VerifyException as error:
@@ -100,6 +98,8 @@ def run_file(flags: argparse.Namespace) -> Outcome:
 
     request = _request(flags)
     if flags.file.endswith(".spyre"):
+        if flags.on == "interpreter":
+            raise SpyreError("images run on the card: --on card")
         data = Path(flags.file).read_bytes()
         arguments = run_levels.image_arguments(data, request)
         return run_levels.run_image(data, arguments, request)

@@ -210,7 +210,12 @@ STRUCTURED: dict[str, Row] = {
         FLOATS,
         empties=True,
     ),
-    **_import("scaled_dot_product_attention.default", attention.attention, FLOATS),
+    **_import(
+        "scaled_dot_product_attention.default",
+        attention.attention,
+        FLOATS,
+        empties=True,
+    ),
     **_import(
         "_scaled_dot_product_flash_attention_for_cpu.default",
         attention.flash_attention,

@@ -10,7 +10,9 @@ import torch
 
 from spyre_mlir.binary.image import HostValue
 from spyre_mlir.config import Options
+from spyre_mlir.diagnostics import OptionError
 from spyre_mlir.pipelines import phase, run_pipeline
+from spyre_mlir.target.chips import chip_names
 from spyre_runtime.card import Card, card
 from spyre_runtime.engine.guard import plain_torch
 from spyre_runtime.loader import Executable as Loaded
@@ -29,6 +31,9 @@ class CardExecutor:
     """Runs what the compiler wrote on a card."""
 
     def __init__(self, options: Options, index: int):
+        if options.chip not in chip_names():
+            listed = ", ".join(repr(name) for name in chip_names())
+            raise OptionError(f"option 'chip' takes {listed}, not {options.chip!r}")
         self.options = options
         self.card = card(index)
         self.traffic = Traffic()

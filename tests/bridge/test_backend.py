@@ -277,6 +277,7 @@ def test_unknown_options_are_refused_with_the_known_ones():
         ({"fallbak": "warn"}, "unknown option 'fallbak'.*cpu_weights.*fallback"),
         ({"fallback": "maybe"}, "'fallback' takes 'error', 'warn', 'silent'"),
         ({"verify": 3}, "'verify' takes a bool"),
+        ({"chip": "nope", "executor": "card"}, "'chip' takes 'spyre', not 'nope'"),
     ):
         torch._dynamo.reset()
         with pytest.raises(Exception, match=text):

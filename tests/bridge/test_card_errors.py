@@ -59,6 +59,15 @@ def test_an_index_out_of_range(device: str) -> None:
         )
 
 
+@pytest.mark.parametrize("bad", [10, -11])
+def test_an_index_by_brackets_out_of_range(bad: int) -> None:
+    table, index = values((10, 64), torch.float32), torch.tensor([0, -10, 9])
+    run = compiled(lambda table, index: table[index])
+    assert torch.equal(run(table, index), table[index])
+    with pytest.raises(IndexError, match=rf"index {bad} is outside \[0, 10\)"):
+        run(table, torch.tensor([0, bad, 9]))
+
+
 def test_a_failed_call_changes_no_input() -> None:
     table = on_card(values((10, 64), torch.float32))
     state = torch.zeros(64, device="spyre")

@@ -26,6 +26,12 @@ MATMULS = [
 ]
 
 
+def test_attention_without_keys():
+    sdpa = functional.scaled_dot_product_attention
+    query, nothing = values((2, 7, 33), torch.float32), torch.zeros(2, 0, 33)
+    check(lambda q, k: sdpa(q, k, k), query, nothing)
+
+
 @pytest.mark.parametrize("shapes", MATMULS, ids=str)
 def test_matmul(shapes: tuple[tuple[int, ...], tuple[int, ...]]):
     for dtype in FLOATS:

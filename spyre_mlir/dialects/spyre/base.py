@@ -82,6 +82,8 @@ def check_layouts(op: Operation) -> None:
         if not isinstance(value.type, TensorType):
             raise VerifyException(f"{value.type} is no tensor")
         dtype_name(tensor_of(value))
+        if not tensor_of(value).has_static_shape():
+            raise VerifyException(f"{value.type} has an open size")
         layout = layout_of(value)
         if layout is not None:
             try:

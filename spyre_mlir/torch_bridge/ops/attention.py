@@ -7,7 +7,7 @@ from math import inf, sqrt
 
 from xdsl.ir import SSAValue
 
-from ..emit import Body, Emitter, NotOnCard, broadcast, dtype_of, shape_of
+from ..emit import Body, Emitter, Empty, NotOnCard, broadcast, dtype_of, shape_of
 from .contractions import contract
 from .movement import reshape
 from .reductions import softmax_f32
@@ -17,16 +17,21 @@ Tensor = SSAValue
 
 def attention(
     e: Emitter,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None = None,
+    query: Tensor | Empty,
+    key: Tensor | Empty,
+    value: Tensor | Empty,
+    attn_mask: Tensor | Empty | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """aten.scaled_dot_product_attention."""
+    """aten.scaled_dot_product_attention; without keys every row is zeros."""
+    if isinstance(value, Empty):
+        return e.full(0.0, e.result.shape, e.result.dtype)
+    if isinstance(query, Empty) or isinstance(key, Empty):
+        raise NotOnCard("attention over vectors without elements")
+    assert not isinstance(attn_mask, Empty), "queries and keys have elements"
     if dropout_p:
         raise NotOnCard("attention with dropout")
     dtype = e.result.dtype

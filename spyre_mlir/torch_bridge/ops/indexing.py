@@ -86,8 +86,15 @@ def index(e: Emitter, x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
 def _combined(e: Emitter, indices: Sequence[Tensor], sizes: Sequence[int]) -> Tensor:
     """
     Row-major position of an index tuple; negative indices count from the end. One
-    that is out of range gives a negative position, which the gather refuses.
+    that is out of range stays as it is if it is alone, so that the gather names it;
+    among others it gives a negative position, which the gather refuses too.
     """
+
+    def single(b: Body, element: SSAValue) -> SSAValue:
+        i = b.cast(element, "i64")
+        n, zero = b.like(i, sizes[0]), b.like(i, 0)
+        from_end = b("and", b("lt", i, zero), b("ge", i, b.like(i, -sizes[0])))
+        return b("where", from_end, b("add", i, n), i)
 
     def body(b: Body, *elements: SSAValue) -> SSAValue:
         position: SSAValue | None = None
@@ -106,4 +113,4 @@ def _combined(e: Emitter, indices: Sequence[Tensor], sizes: Sequence[int]) -> Te
         return b("where", valid, position, b.like(position, -1))
 
     shape = broadcast([shape_of(i) for i in indices])
-    return e.map(indices, "i64", body, shape)
+    return e.map(indices, "i64", single if len(indices) == 1 else body, shape)

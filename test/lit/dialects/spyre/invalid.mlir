@@ -262,3 +262,14 @@ func.func @stepping_limit(%a: tensor<64xf16>) {
     limits = array<i64: 64>} : (tensor<64xf16>) -> tensor<128xf16>
   func.return
 }
+
+// -----
+
+func.func @open_size(%x: tensor<4x?xf16>) -> tensor<4x?xf16> {
+  // expected-error@+1 {{tensor<4x?xf16> has an open size}}
+  %0 = spyre.map %x {maps = [affine_map<(i, j) -> (i, j)>]} : (tensor<4x?xf16>) -> tensor<4x?xf16> {
+  ^bb0(%a: f16):
+    spyre.yield %a : f16
+  }
+  func.return %0 : tensor<4x?xf16>
+}
