@@ -12,7 +12,9 @@ The first failure is shrunk and printed; the exit code is then 1.
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import os
+import signal
 import sys
 import time
 import traceback
@@ -78,6 +80,7 @@ def main() -> int:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
+    faulthandler.register(signal.SIGUSR1)
     kinds = arguments.kind or [*KINDS]
     end = time.monotonic() + 60 * arguments.minutes
     spent = dict.fromkeys(kinds, 0.0)

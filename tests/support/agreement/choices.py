@@ -118,5 +118,5 @@ def _simpler(row: Sequence[int]) -> Iterator[list[int]]:
         size //= 2
     for position, value in enumerate(row):
         for smaller in dict.fromkeys((0, value // 2, value - 1)):
-            if smaller < value:
+            if 0 <= smaller < value:
                 yield [*row[:position], smaller, *row[position + 1 :]]
