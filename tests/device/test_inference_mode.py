@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import torch
-from spyre_runtime.formats import read_host, write_host
-from spyre_runtime.memory import CardMemory
 
 from spyre_mlir.algebra.layout import DeviceLayout
+from spyre_runtime.formats import read_host, write_host
+from spyre_runtime.memory import CardMemory
 
 
 def test_memory_first_used_in_inference_mode_serves_other_modes() -> None:
