@@ -30,6 +30,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 import torch
 from agreement import checks, function_checks
 from agreement.choices import Choices, Recorded, shrunk
+from xdsl.utils.exceptions import (
+    DiagnosticException,
+    InterpretationError,
+    PassFailedException,
+)
 
 Make = Callable[[Choices], Any]
 Check = Callable[[Any], None]
@@ -40,6 +45,20 @@ KINDS: dict[str, tuple[Make, Check]] = {
     "passes": (checks.make_case, checks.check_passes),
 }
 SHRINK_SECONDS = 120
+FINDINGS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    DiagnosticException,
+    InterpretationError,
+    LookupError,
+    PassFailedException,
+    RuntimeError,
+    StopIteration,
+    TypeError,
+    ValueError,
+)
+"""Whatever a level may raise."""
 
 
 def failure(kind: str, choices: Recorded) -> tuple[str, BaseException | None]:
@@ -48,10 +67,7 @@ def failure(kind: str, choices: Recorded) -> tuple[str, BaseException | None]:
     case = make(choices)
     try:
         check(case)
-    # Any error at all is a finding.
-    except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
-            raise
+    except FINDINGS as error:
         return repr(case), error
     return repr(case), None
 

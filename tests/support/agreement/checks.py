@@ -17,7 +17,7 @@ from spyre_mlir.transforms._errors import PassError
 from .arithmetic import gather, layers, map_, matmul, reduce
 from .choices import Choices
 from .levels import CHIPS, bench, compile_image, context, passes_of, run_ktdp
-from .modules import Builder, full, iota
+from .modules import DTYPES, Builder, full, iota
 from .movements import MOVEMENTS
 from .values import Reference, difference, inputs_of, reference
 
@@ -65,6 +65,17 @@ def make_case(choices: Choices, most: int = 6) -> Case:
     chip = choices.pick((CHIPS[0], *CHIPS))
     COUNTS["on smaller chips"] += chip != CHIPS[0]
     return Case(module, inputs_of(module, builder.index_limits, special, seed), chip)
+
+
+def make_movement(choices: Choices, most: int = 3) -> Case:
+    """A module of data movements alone, of larger tensors."""
+    builder = Builder(choices, limit=60_000)
+    builder.argument(choices.pick(LONG), choices.pick(DTYPES))
+    module = builder.grow(MOVEMENTS, most).module()
+    return Case(module, inputs_of(module, {}, False, 0), CHIPS[0])
+
+
+LONG = ([65], [1000], [129, 200], [3, 2999], [257, 5], [2999], [65, 2, 129], [640, 64])
 
 
 def agree(found: Sequence[Tensor], wanted: Reference, level: str, case: Case) -> None:
