@@ -12,7 +12,9 @@ The first failure is shrunk and printed; the exit code is then 1.
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import os
+import signal
 import sys
 import time
 import traceback
@@ -69,13 +71,16 @@ def report(kind: str, row: list[int], seconds: float) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
+    parser = argparse.ArgumentParser(
+        description=(__doc__ or "").strip().splitlines()[0]
+    )
     parser.add_argument("--minutes", type=float, default=5)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kind", choices=KINDS, action="append")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
+    faulthandler.register(signal.SIGUSR1)
     kinds = arguments.kind or [*KINDS]
     end = time.monotonic() + 60 * arguments.minutes
     spent = dict.fromkeys(kinds, 0.0)

@@ -38,6 +38,8 @@ from spyre_runtime.report import (
 )
 from spyre_runtime.short_names import short_name
 
+LOG_COLUMNS = 110
+
 SENTENCES = (
     "A man is eating food.",
     "Someone is having a meal.",
@@ -227,6 +229,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not sentences:
             parser.error(f"{flags.sentences} has no sentences")
     console = Console()
+    if not console.is_terminal:  # a file or a pipe has no width of its own
+        console = Console(width=LOG_COLUMNS)
     try:
         run = embed(console, sentences, DTYPES[flags.dtype])
     except MissingPackageError as error:

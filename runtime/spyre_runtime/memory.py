@@ -169,7 +169,8 @@ class CardMemory:
         """All bytes of the card as elements of `dtype`."""
         found = self._typed.get(dtype)
         if found is None:
-            found = self._typed[dtype] = self.bytes_tensor.view(dtype)
+            with torch.inference_mode(False):
+                found = self._typed[dtype] = self.bytes_tensor.view(dtype)
         return found
 
     def on_pressure(self, callback: Callable[[], None]) -> None:

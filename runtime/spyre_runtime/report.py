@@ -228,7 +228,7 @@ def _units(timings: Iterable[tuple[Timing, int]]) -> dict[str, dict[str, int]]:
 def operation_table(report: Report, most: int = 0) -> Table:
     """The operations, or the `most` longest ones and a line for the others."""
     table = Table(title="operations", box=box.SIMPLE_HEAD, padding=(0, 1))
-    table.add_column("operation", overflow="fold")
+    table.add_column("operation", overflow="fold", min_width=18)
     for name in ("time", "share", "bound by", "DRAM", "GB/s", "PT", "busiest units"):
         table.add_column(name, justify="right", no_wrap=True)
     rows = report.operations[:most] if most else report.operations

@@ -162,7 +162,7 @@ class KernelBuilder:
         depth = ctx.depth if prod(loop.trips for loop in nest) > 1 else 1
         buffer = self._buffer(ctx, "stage", box.lx_bytes, depth)
         tile = _Tile(buffer, box, level if depth > 1 else 0)
-        target = _staged(lx_box(operand, box, buffer.address), tile)
+        target = _staged(lx_box(box, buffer.address), tile)
         source = replace(source, loop_strides=source.loop_strides[:level])
         self._emit(Statement("load", nest, ctx.position, box.axes, (source,), target))
         self._loads[key] = tile
@@ -189,7 +189,7 @@ class KernelBuilder:
         if symbol is None:
             return
         access = dram_box(target, tile.box, symbol)
-        source = _staged(lx_box(target, tile.box, tile.buffer.address), tile)
+        source = _staged(lx_box(tile.box, tile.buffer.address), tile)
         axes = tile.box.axes
         self._emit(
             Statement("store", ctx.shared, ctx.position, axes, (source,), access)
@@ -296,7 +296,7 @@ class KernelBuilder:
     def _fill(
         self, ctx: _OpContext, target: Operand, tile: _Tile, value: float | int
     ) -> None:
-        whole = _staged(lx_box(target, tile.box, tile.buffer.address), tile)
+        whole = _staged(lx_box(tile.box, tile.buffer.address), tile)
         steps = (Step("constant", (), target.dtype, (value,)),)
         axes = tile.box.axes
         self._emit(

@@ -9,7 +9,7 @@ and trip to trip, and has the operand's layout at the tile's size in the scratch
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from spyre_mlir.algebra.access import ITEMSIZE, Access, Axis
@@ -204,10 +204,59 @@ def _box_strides(
     return linear, stick, strides[box.stick_dim] if box.stick_dim >= 0 else 0
 
 
-def lx_box(operand: Operand, box: TileBox, address: int) -> Access:
+def lx_box(box: TileBox, address: int) -> Access:
     """The box in the scratchpad, over its own axes."""
-    del operand
     return Access("lx", box.dtype, address, *_box_strides(box, box.strides()))
+
+
+def _walk(
+    operand: Operand,
+    dtype: str,
+    axes: Sequence[Axis],
+    strides: Sequence[int],
+    origin: Sequence[int],
+    moving: Callable[[Axis], Axis | None],
+) -> Access:
+    """
+    The operand's elements, held as `dtype`, over the operation's axes: `strides`
+    apart per dimension, from `origin` on. `moving` says what of an axis moves the
+    address, if anything.
+    """
+    itemsize = ITEMSIZE[dtype]
+    eps = elements_per_stick(itemsize)
+    linear, stick = [0] * len(axes), [0] * len(axes)
+    total, offset = _Sum(), 0
+    for dim, coordinate in enumerate(operand.coordinates):
+        constant = coordinate.offset - origin[dim]
+        on_stick = dim == operand.stick_dim
+        if on_stick:
+            offset = constant
+        else:
+            total.base += constant * strides[dim]
+        for k in coordinate.used:
+            c, axis = coordinate.coefficients[k], moving(axes[k])
+            if on_stick:
+                stick[k] += c
+            else:
+                linear[k] += c * strides[dim]
+            if axis is not None:
+                step = c * strides[dim]
+                if on_stick:
+                    step = _stick_step(axis, c, eps, strides[dim])
+                total.add(axis, step)
+    on = operand.stick_dim
+    stick_stride = strides[on] if on >= 0 else 0
+    return Access(
+        "dram",
+        dtype,
+        (total.base + offset // eps * stick_stride) * itemsize,
+        tuple(linear),
+        tuple(stick),
+        stick_stride,
+        offset % eps,
+        digit_strides=_dense(total.digits, itemsize),
+        loop_strides=_dense(total.loops, itemsize),
+    )
 
 
 def lx_walk(
@@ -223,79 +272,19 @@ def lx_walk(
     From depth `private_from` on, loops walk through the tile: it holds what all
     their trips need.
     """
-    itemsize = ITEMSIZE[box.dtype]
-    eps = elements_per_stick(itemsize)
-    strides = box.strides()
-    linear, stick = [0] * len(axes), [0] * len(axes)
-    total, offset = _Sum(), 0
-    for dim, coordinate in enumerate(operand.coordinates):
-        constant = coordinate.offset - box.base[dim]
-        on_stick = dim == box.stick_dim
-        if on_stick:
-            offset = constant
-        else:
-            total.base += constant * strides[dim]
-        for k in coordinate.used:
-            c = coordinate.coefficients[k]
-            if on_stick:
-                stick[k] += c
-            else:
-                linear[k] += c * strides[dim]
-            if private_from is not None and axes[k].loop >= private_from:
-                loop = replace(axes[k], digit=-1)
-                step = (
-                    _stick_step(loop, c, eps, strides[dim])
-                    if on_stick
-                    else c * strides[dim]
-                )
-                total.add(loop, step)
-    stick_stride = strides[box.stick_dim] if box.stick_dim >= 0 else 0
-    base = total.base + offset // eps * stick_stride
-    return Access(
-        "lx",
-        box.dtype,
-        address + base * itemsize,
-        tuple(linear),
-        tuple(stick),
-        stick_stride,
-        offset % eps,
-        loop_strides=_dense(total.loops, itemsize),
-    )
+
+    def moving(axis: Axis) -> Axis | None:
+        inside = private_from is not None and axis.loop >= private_from
+        return replace(axis, digit=-1) if inside else None
+
+    walk = _walk(operand, box.dtype, axes, box.strides(), box.base, moving)
+    return replace(walk, space="lx", base=address + walk.base)
 
 
 def dram_walk(operand: Operand, axes: Sequence[Axis], symbol: int) -> Access:
     """The operand's elements in DRAM, over the operation's axes."""
-    itemsize = ITEMSIZE[operand.dtype]
-    eps = elements_per_stick(itemsize)
+    eps = elements_per_stick(ITEMSIZE[operand.dtype])
     strides = operand.layout.dim_strides(operand.shape, eps)
-    linear, stick = [0] * len(axes), [0] * len(axes)
-    total, offset = _Sum(), 0
-    for dim, coordinate in enumerate(operand.coordinates):
-        on_stick = dim == operand.stick_dim
-        if on_stick:
-            offset = coordinate.offset
-        else:
-            total.base += coordinate.offset * strides[dim]
-        for k in coordinate.used:
-            c, axis = coordinate.coefficients[k], axes[k]
-            if on_stick:
-                stick[k] += c
-                step = _stick_step(axis, c, eps, strides[dim])
-            else:
-                linear[k] += c * strides[dim]
-                step = c * strides[dim]
-            total.add(axis, step)
-    on = operand.stick_dim
-    stick_stride = strides[on] if on >= 0 else 0
-    return Access(
-        "dram",
-        operand.dtype,
-        (total.base + offset // eps * stick_stride) * itemsize,
-        tuple(linear),
-        tuple(stick),
-        stick_stride,
-        offset % eps,
-        symbol=symbol,
-        digit_strides=_dense(total.digits, itemsize),
-        loop_strides=_dense(total.loops, itemsize),
-    )
+    origin = (0,) * len(strides)
+    walk = _walk(operand, operand.dtype, axes, strides, origin, lambda axis: axis)
+    return replace(walk, symbol=symbol)

@@ -161,9 +161,9 @@ class TilePlanner:
         """More trips: about twice as many, if the iterator allows them."""
         most = min(ceil_div(chunk, range_.granule), self.chip.max_loop_trips)
         for more in (*range(2 * trips, most + 1), most):
-            if more > trips and range_.allows(more, chunk):
-                tile = range_.chunk(more, chunk)
-                return ceil_div(chunk, tile)
+            found = ceil_div(chunk, range_.chunk(more, chunk))
+            if found > trips and range_.allows(more, chunk):
+                return found
         return None
 
     def _finer(self, loops: Loops) -> Iterator[Loops]:

@@ -133,7 +133,7 @@ def check(op: spyre.ReindexOp) -> int:
     operand = operands_of(op)[0]
     axes = op_axes(op, iteration_space(op))
     box = tile_box(operand, axes)
-    inside, outside = lx_box(operand, box, LX_ADDRESS), dram_box(operand, box, 0)
+    inside, outside = lx_box(box, LX_ADDRESS), dram_box(operand, box, 0)
     walk, direct = lx_walk(operand, box, axes, LX_ADDRESS), dram_walk(operand, axes, 0)
     seen = 0
     for core in tiles(op):

@@ -9,6 +9,7 @@ random generator in long runs, and a recorded row replays them.
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import TypeVar
@@ -19,12 +20,12 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 T = TypeVar("T")
 
 
-class Choices:
+class Choices(ABC):
     """What a generator of programs may ask for."""
 
+    @abstractmethod
     def below(self, count: int) -> int:
         """A number from 0 to count - 1."""
-        raise NotImplementedError
 
     def integer(self, low: int, high: int) -> int:
         """From low to high, both included; shrinks to `low`."""
@@ -117,5 +118,5 @@ def _simpler(row: Sequence[int]) -> Iterator[list[int]]:
         size //= 2
     for position, value in enumerate(row):
         for smaller in dict.fromkeys((0, value // 2, value - 1)):
-            if smaller < value:
+            if 0 <= smaller < value:
                 yield [*row[:position], smaller, *row[position + 1 :]]

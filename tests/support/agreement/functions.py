@@ -181,9 +181,8 @@ class Builder:
         if not made:
             self.line(f"{self.value().name} + 1", True)
             made = self.values[-1:]
-        read = set(
-            re.findall(r"x\d+", " ".join(t.split("=", 1)[-1] for t in self.case.body))
-        )
+        made_by = [t.split(" = ") for t in self.case.body if re.match(r"x\d+ = ", t)]
+        read = {name for _, text in made_by for name in re.findall(r"x\d+", text)}
         names = [v.name for v in made[::-1] if v.name not in read][:MOST_RESULTS]
         if self.choices.chance(20):
             names.append(self.pick([v.name for v in self.values[::-1]]))
