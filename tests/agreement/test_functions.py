@@ -18,7 +18,7 @@ torch.set_num_threads(1)
     deadline=None,
     database=None,
     phases=(Phase.generate, Phase.shrink),
-    suppress_health_check=list(HealthCheck),
+    suppress_health_check=[*HealthCheck.__members__.values()],
 )
 @given(strategy(make_function))
 def test_compiled_functions_agree_with_eager(case: Case) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Odd and large sizes: what does not fit a scratchpad, and what has nothing to divide."""
+"""Odd and large sizes: what no scratchpad holds, and what has nothing to divide."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ f16, f32, i64 = torch.float16, torch.float32, torch.int64
 def check(function: Callable[..., Any], *inputs: torch.Tensor, tol: float = 0) -> None:
     """The card alone runs the function, and gives what eager gives."""
     torch._dynamo.reset()
-    options = {"fallback": "error"}
+    options: dict[str, Any] = {"fallback": "error"}
     compiled = torch.compile(
         function, backend=spyre_mlir, options=options, dynamic=False
     )

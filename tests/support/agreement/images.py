@@ -8,24 +8,25 @@ import os
 import sys
 from pathlib import Path
 from random import Random
+from typing import Any
 from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path[:0] = [str(Path(__file__).parents[3] / p) for p in ("", "runtime")]
 os.environ["OMP_NUM_THREADS"] = "1"
 
-import torch
-from agreement.checks import make_case
-from agreement.choices import Recorded
-from agreement.levels import compile_image
-from synthetic_bert import Encoder
+import torch  # noqa: E402
+from synthetic_bert import Encoder  # noqa: E402
 
-from spyre_mlir.torch_bridge import card_executor
-from spyre_mlir.torch_bridge.backend import spyre_mlir
+from agreement.checks import make_case  # noqa: E402
+from agreement.choices import Recorded  # noqa: E402
+from agreement.levels import compile_image  # noqa: E402
+from spyre_mlir.torch_bridge import card_executor  # noqa: E402
+from spyre_mlir.torch_bridge.backend import spyre_mlir  # noqa: E402
 
 
 def show(name: str, image: bytes) -> None:
-    print(name, len(image), hashlib.sha256(image).hexdigest())
+    sys.stdout.write(f"{name} {len(image)} {hashlib.sha256(image).hexdigest()}\n")
 
 
 def transformer() -> list[bytes]:
@@ -38,7 +39,7 @@ def transformer() -> list[bytes]:
     images: list[bytes] = []
     compile_ = card_executor.compile_segment
 
-    def noting(*arguments: object) -> bytes:
+    def noting(*arguments: Any) -> bytes:
         images.append(compile_(*arguments))
         return images[-1]
 
