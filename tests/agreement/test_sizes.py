@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Odd and large sizes: what does not fit a scratchpad, and what has nothing to divide."""
+"""Odd and large sizes: more than fits a scratchpad, and nothing to divide."""
 
 from __future__ import annotations
 

@@ -4,22 +4,15 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import sys
-from pathlib import Path
 from random import Random
 from unittest.mock import patch
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path[:0] = [str(Path(__file__).parents[3] / p) for p in ("", "runtime")]
-os.environ["OMP_NUM_THREADS"] = "1"
-
 import torch
+from synthetic_bert import Encoder
+
 from agreement.checks import make_case
 from agreement.choices import Recorded
 from agreement.levels import compile_image
-from synthetic_bert import Encoder
-
 from spyre_mlir.torch_bridge import card_executor
 from spyre_mlir.torch_bridge.backend import spyre_mlir
 
