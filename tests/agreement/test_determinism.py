@@ -16,7 +16,7 @@ from agreement.choices import Recorded
 from agreement.levels import CHIPS, Bench, compile_image
 from agreement.values import bits
 
-IMAGES = Path(__file__).parents[1] / "support" / "agreement" / "images.py"
+ROOT = Path(__file__).parents[2]
 
 
 def case(number: int) -> Case:
@@ -26,10 +26,16 @@ def case(number: int) -> Case:
 
 def test_two_processes_write_the_same_images() -> None:
     """A small transformer, an encoder with repeated layers, random modules."""
+    paths = [ROOT, ROOT / "runtime", ROOT / "tests" / "support"]
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": os.pathsep.join(map(str, paths)),
+    }
     processes = [
         subprocess.Popen(
-            [sys.executable, str(IMAGES)],
-            env={**os.environ, "PYTHONHASHSEED": seed},
+            [sys.executable, "-m", "agreement.images"],
+            env={**environment, "PYTHONHASHSEED": seed},
             stdout=subprocess.PIPE,
             text=True,
         )
