@@ -15,7 +15,7 @@ import torch
 
 from .card import Card, card, made_cards
 from .formats import DTYPE_NAMES, block_bytes, default_tiled, physical_order
-from .memory import Block, Tiled
+from .memory import Block, CardMemory, Tiled
 from .views import View, host_bytes, read_into, read_view, write_view
 
 # What the C++ file calls
@@ -74,12 +74,12 @@ def copy(source: torch.Tensor, target: torch.Tensor) -> None:
 def copy_bytes(source: int, target: int, nbytes: int) -> None:
     """Copies bytes in host order between blocks."""
     memory, other = _card_at(source).memory, _card_at(target).memory
-    origin = memory.block_at(source - memory.device_base)
+    origin, start = _place(memory, source)
     if origin.layout is None:
         return
-    block = other.block_at(target - other.device_base)
-    view = View(block, (nbytes,), (1,), 0, torch.uint8)
-    write_view(other, view, host_bytes(memory, origin, nbytes))
+    block, first = _place(other, target)
+    view = View(block, (nbytes,), (1,), first, torch.uint8)
+    write_view(other, view, host_bytes(memory, origin, start, nbytes))
 
 
 def empty_cache() -> None:
@@ -124,9 +124,7 @@ def card_at(tensor: torch.Tensor) -> Card:
 
 def block_of(tensor: torch.Tensor) -> Block:
     """The block behind a card tensor; an empty one has a block of its own."""
-    memory = card_at(tensor).memory
-    shown = tensor.untyped_storage().data_ptr()
-    return memory.block_at(shown - memory.device_base) if shown else Block(0, 0)
+    return view_of(tensor).block
 
 
 def address_of(tensor: torch.Tensor) -> int:
@@ -139,13 +137,18 @@ def address_of(tensor: torch.Tensor) -> int:
 
 
 def view_of(tensor: torch.Tensor) -> View:
-    """A tensor's window on its block."""
+    """A tensor's window on its block; its storage may begin inside the block."""
+    memory = card_at(tensor).memory
+    shown = tensor.untyped_storage().data_ptr()
+    block, start = _place(memory, shown) if shown else (Block(0, 0), 0)
+    before, skipped = divmod(start, tensor.dtype.itemsize)
     return View(
-        block_of(tensor),
+        block,
         tuple(tensor.shape),
         tensor.stride(),
-        int(tensor.storage_offset()),
+        int(tensor.storage_offset()) + before,
         tensor.dtype,
+        skipped,
     )
 
 
@@ -157,9 +160,10 @@ def whole_layout(tensor: torch.Tensor) -> tuple[Tiled, list[int]] | None:
     for any other view and for linear blocks. An open layout counts as the one that a
     first write gives.
     """
-    block = block_of(tensor)
+    view = view_of(tensor)
+    block = view.block
     tiled = block.expected if block.layout is None else block.layout
-    if not isinstance(tiled, Tiled) or tensor.storage_offset():
+    if not isinstance(tiled, Tiled) or view.offset or view.skipped:
         return None
     order = physical_order(tensor.shape, tensor.stride())
     if order is None or DTYPE_NAMES.get(tensor.dtype) != tiled.dtype:
@@ -202,6 +206,13 @@ def _card_at(address: int) -> Card:
         if 0 <= address - found.memory.device_base < found.memory.nbytes:
             return found
     raise LookupError(f"address {address:#x} is on no card")
+
+
+def _place(memory: CardMemory, shown: int) -> tuple[Block, int]:
+    """The block at an address that `data_ptr` shows, and the bytes before it there."""
+    address = shown - memory.device_base
+    block = memory.block_at(address)
+    return block, address - block.address
 
 
 def _is_plain(source: torch.Tensor, target: torch.Tensor) -> bool:

@@ -44,6 +44,18 @@ def device_dtype(name: str) -> torch.dtype:
     return torch.int16 if name == "i1" else TORCH_DTYPES[name]
 
 
+def as_elements(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """
+    Values that a copy into device elements of `dtype` keeps: converted here if not.
+
+    A bool's elements are integers, into which a copy would truncate; and what a float
+    outside of an integer's range becomes depends on the strides of both.
+    """
+    if values.dtype == dtype or dtype.is_floating_point or dtype.is_complex:
+        return values
+    return values.to(dtype)
+
+
 @dataclass(frozen=True)
 class Walk:
     """One dimension of a region: `size` steps of `step` along a tensor dimension."""
@@ -195,8 +207,9 @@ def write_host(
         view.copy_(source)
         return
     tiled = Tiled(layout, dtype or dtype_name(source.dtype), tuple(source.shape))
+    values = as_elements(source, TORCH_DTYPES[tiled.dtype])
     for part in whole(tiled):
-        device_view(memory, address, tiled, part).copy_(part.of(source))
+        device_view(memory, address, tiled, part).copy_(part.of(values))
 
 
 def read_host(

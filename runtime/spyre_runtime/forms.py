@@ -48,7 +48,7 @@ def form_of(view: View) -> Form | None:
     """Where and how a view's elements lie, or None if no layout says it."""
     layout = block_layout(view.block)
     name = DTYPE_NAMES.get(view.dtype)
-    if layout is None or name != layout.dtype:
+    if layout is None or name != layout.dtype or view.skipped:
         return None
     return _form(layout, view.sizes, view.strides, view.offset, view.dtype)
 

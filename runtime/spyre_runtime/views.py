@@ -9,7 +9,7 @@ goes through the block's host image and a write through the address of each elem
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 
@@ -23,6 +23,7 @@ from .formats import (
     TORCH_DTYPES,
     Rectangle,
     Walk,
+    as_elements,
     device_dtype,
     device_view,
     linear_view,
@@ -42,6 +43,19 @@ class View:
     strides: tuple[int, ...]
     offset: int
     dtype: torch.dtype
+    skipped: int = 0
+    """Bytes before the first element that are not a whole number of elements."""
+
+    def as_bytes(self) -> View:
+        """The same bytes, with one more dimension for those of an element."""
+        size = self.dtype.itemsize
+        return View(
+            self.block,
+            (*self.sizes, size),
+            (*(stride * size for stride in self.strides), 1),
+            self.offset * size + self.skipped,
+            torch.uint8,
+        )
 
 
 def read_view(memory: CardMemory, view: View) -> torch.Tensor:
@@ -55,6 +69,13 @@ def read_into(memory: CardMemory, view: View, out: torch.Tensor) -> None:
     """Stores the view's elements in a CPU tensor of its sizes and any dtype."""
     layout = view.block.layout
     if out.numel() == 0:
+        return
+    if view.skipped:
+        found = read_view(memory, view.as_bytes())
+        out.copy_(found.view(view.dtype).squeeze(-1))
+        return
+    if as_elements(out, view.dtype) is not out:
+        out.copy_(read_view(memory, view))
         return
     if not isinstance(layout, Tiled):
         out.copy_(_linear(memory, view))
@@ -79,8 +100,14 @@ def write_view(memory: CardMemory, view: View, source: torch.Tensor) -> None:
     """
     Stores a CPU tensor, of the view's sizes and any dtype, in the view's elements.
 
-    Fixes the block's layout if this is its first write.
+    Fixes the block's layout if this is its first write. Where elements share their
+    place, all of them get what the first one does.
     """
+    view, source = _without_repeats(view, as_elements(source, view.dtype))
+    if view.skipped:
+        values = source.to(view.dtype).contiguous().unsqueeze(-1)
+        write_view(memory, view.as_bytes(), values.view(torch.uint8))
+        return
     block = view.block
     layout = block.settle(DTYPE_NAMES.get(view.dtype))
     block.mark_written()
@@ -104,14 +131,25 @@ def write_view(memory: CardMemory, view: View, source: torch.Tensor) -> None:
         elements.put_(_places(layout, view), values)
 
 
-def host_bytes(memory: CardMemory, block: Block, nbytes: int) -> torch.Tensor:
-    """The block's first `nbytes` in host order, zero past the end of its tensor."""
+def _without_repeats(view: View, source: torch.Tensor) -> tuple[View, torch.Tensor]:
+    """One element of each dimension of stride 0, which a copy would not write."""
+    for dim, (size, stride) in enumerate(zip(view.sizes, view.strides, strict=True)):
+        if stride == 0 and size > 1:
+            source = source.narrow(dim, 0, 1)
+    return replace(view, sizes=tuple(source.shape)), source
+
+
+def host_bytes(
+    memory: CardMemory, block: Block, start: int, nbytes: int
+) -> torch.Tensor:
+    """`nbytes` of a block in host order from `start`, zero past the tensor's end."""
     layout = block.layout
     out = torch.zeros(nbytes, dtype=torch.uint8, device="cpu")
     if isinstance(layout, Tiled):
         found = _image(memory, block, layout).view(-1).view(torch.uint8)
     else:
         found = memory.bytes_tensor[block.address : block.address + block.nbytes]
+    found = found[start:]
     count = min(nbytes, found.numel())
     out[:count] = found[:count]
     return out

@@ -76,10 +76,44 @@ def test_views_share_the_block_and_know_their_base() -> None:
     assert card._version == version + 1
 
 
-def test_a_copy_between_views_of_one_block_reads_before_it_writes() -> None:
+WRITES: dict[str, View] = {
+    "over itself": lambda t: t[1:3].copy_(t[0:2]),
+    "from its own columns": lambda t: t[:, 1:].copy_(t[:, :-1].clone()),
+    "copy into repeated rows": lambda t: t[1].expand(4, 130).copy_(t[:1]),
+    "copy into a repeated element": lambda t: t[:1, :1].expand(1, 7).copy_(t[:1, :7]),
+    "fill repeated rows": lambda t: t[1].expand(4, 130).fill_(3),
+    "zero repeated columns": lambda t: t[:, 2:3].expand(3, 9).zero_(),
+    "fill overlapping windows": lambda t: t.unfold(1, 64, 3).fill_(3),
+    "add to repeated rows": lambda t: t[1].expand(4, 130).add_(1),
+    "add out repeated rows": lambda t: torch.add(t, 1, out=t[1].expand(3, 130)),
+    "index_put": lambda t: (
+        t[1].expand(4, 130).index_put_((torch.tensor([0], device=t.device),), t[2:])
+    ),
+    "index_fill": lambda t: (
+        t[1].expand(4, 130).index_fill_(0, torch.tensor([0], device=t.device), 5)
+    ),
+    "masked_fill": lambda t: t[1].expand(4, 130).masked_fill_(t[:1] > 9, 5),
+    "as_strided": lambda t: t.as_strided((2, 3), (130, 2), 5).add_(7),
+    "as_strided of a view": lambda t: t[1:, 3:].as_strided((2, 3), (1, 70), 1).fill_(7),
+    "as_strided without an offset": lambda t: t[1, 3:].as_strided((4,), (2,)).mul_(2),
+    "as_strided_": lambda t: t[1:].as_strided_((3, 2), (2, 1), 131).add_(7),
+    "as_strided past the end": lambda t: t[1:].as_strided((3,), (200,)).fill_(1),
+    "negative stride": lambda t: t.as_strided((3,), (-1,), 5).fill_(1),
+    "repeated as_strided": lambda t: t.as_strided((3, 4), (0, 1), 64).fill_(1),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.filterwarnings("ignore:Use of .* on expanded tensors")
+def test_writing_in_place_does_and_refuses_what_it_does_on_the_host(name: str) -> None:
     host, card = pair(torch.float16)
-    host[1:3] = host[0:2].clone()
-    card[1:3].copy_(card[0:2])
+    outcomes: list[object] = []
+    for tensor in (host, card):
+        try:
+            outcomes.append(WRITES[name](tensor).cpu().tolist())
+        except RuntimeError as error:
+            outcomes.append(str(error).split(".")[0].replace("cpu", "spyre:0"))
+    assert outcomes[1] == outcomes[0]
     assert torch.equal(card.cpu(), host)
 
 

@@ -7,6 +7,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/PythonTorchFunctionTLS.h>
 #include <ATen/SDPBackend.h>
 #include <ATen/core/Tensor.h>
@@ -154,6 +155,7 @@ REGISTER_ALLOCATOR(kCard, &card_allocator)
 
 // Gives a storage more room: its bytes in host order, in a new block.
 void grow(c10::StorageImpl* storage, size_t nbytes) {
+  TORCH_CHECK(storage->resizable(), "Trying to resize storage that is not resizable");
   auto data = allocate_on(storage->device().index(), nbytes);
   const auto kept = std::min(nbytes, storage->nbytes());
   if (kept) card_allocator.copy_data(data.get(), storage->data(), kept);
@@ -341,12 +343,10 @@ Tensor empty(IntArrayRef sizes, std::optional<at::ScalarType> dtype,
   return empty_strided(sizes, strides_of(sizes, format), dtype, layout, device, pin);
 }
 
-const Tensor& resize(const Tensor& self, IntArrayRef sizes,
-                      std::optional<at::MemoryFormat> format) {
+const Tensor& resize_to(const Tensor& self, IntArrayRef sizes, IntArrayRef strides) {
   at::detail::check_size_nonnegative(sizes);
   auto* impl = self.unsafeGetTensorImpl();
   auto* storage = impl->unsafe_storage().unsafeGetStorageImpl();
-  const auto strides = strides_of(sizes, format);
   const auto nbytes = at::detail::computeStorageNbytes(
       sizes, strides, self.itemsize(), self.storage_offset());
   if (nbytes > storage->nbytes()) {
@@ -361,6 +361,11 @@ const Tensor& resize(const Tensor& self, IntArrayRef sizes,
   }
   impl->set_sizes_and_strides(sizes, strides);
   return self;
+}
+
+const Tensor& resize(const Tensor& self, IntArrayRef sizes,
+                     std::optional<at::MemoryFormat> format) {
+  return resize_to(self, sizes, strides_of(sizes, format));
 }
 
 Tensor& set_storage(Tensor& self, c10::Storage source, int64_t offset,
@@ -383,24 +388,42 @@ Tensor& set_empty(Tensor& self) {
 // ---- Kernels: moving elements
 
 Tensor copy_from(const Tensor& source, const Tensor& target, bool) {
+  at::assert_no_internal_overlap(target);
+  at::assert_no_partial_overlap(target, source);
   ask<void>("copy", source, target);
   return target;
 }
 
+// What an operator on the host left in `source`: its sizes and strides are right too.
 Tensor copy_from_and_resize(const Tensor& source, const Tensor& target) {
-  if (source.sizes() != target.sizes()) target.resize_(source.sizes());
-  return copy_from(source, target, false);
+  if (source.sizes() != target.sizes())
+    resize_to(target, source.sizes(), source.strides());
+  ask<void>("copy", source, target);
+  return target;
+}
+
+// A copy on the host, where repeated elements share their place as on the card: so an
+// operator finds the overlaps that it refuses there.
+Tensor to_host(const Tensor& self) {
+  auto once = self;
+  for (int64_t dim = 0; dim < self.dim(); ++dim)
+    if (self.stride(dim) == 0 && self.size(dim) > 1) once = once.narrow(dim, 0, 1);
+  return once.to(c10::kCPU).expand(self.sizes());
+}
+
+std::vector<Tensor> all_to_host(at::TensorList tensors) {
+  std::vector<Tensor> out;
+  for (const Tensor& tensor : tensors) out.push_back(to_host(tensor));
+  return out;
 }
 
 at::Scalar local_scalar_dense(const Tensor& self) {
-  auto host = at::empty({}, self.options().device(c10::kCPU));
-  copy_from(self, host, false);
-  return at::_local_scalar_dense(host);
+  return at::_local_scalar_dense(self.to(c10::kCPU));
 }
 
 Tensor& fill(Tensor& self, const at::Scalar& value) {
   auto one = at::empty({}, self.options().device(c10::kCPU));
-  copy_from(one.fill_(value), self, false);
+  ask<void>("copy", one.fill_(value), self);
   return self;
 }
 
@@ -518,12 +541,20 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("set_.source_Storage_storage_offset", &set_storage);
   m.impl("_copy_from", &copy_from);
   m.impl("_copy_from_and_resize", &copy_from_and_resize);
+  m.impl("_to_cpu", &all_to_host);
   m.impl("_local_scalar_dense", &local_scalar_dense);
   m.impl("fill_.Scalar", &fill);
   m.impl("zero_", &zero);
   m.impl("record_stream", &record_stream);
   m.impl("_has_compatible_shallow_copy_type", &is_swappable);
   m.impl("_fused_sdp_choice", &choose_attention);
+}
+
+// Their composites refuse strides, or give others than the CPU's kernels do.
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  for (const char* name : {"native_group_norm", "native_layer_norm", "pixel_shuffle",
+                           "pixel_unshuffle"})
+    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&fallback>());
 }
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
