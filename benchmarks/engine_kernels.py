@@ -313,7 +313,7 @@ def main(names: list[str]) -> None:
         for _ in range(5):
             times.append((seconds(case.baseline), seconds(launch)))
         numpy, card = (median(t[k] for t in times) for k in (0, 1))
-        actions = sum(b.weight for b in engine._bound.values())
+        actions = sum(engine.kept_actions)
         print(
             f"{name:32} {card / numpy:5.2f}x  numpy {numpy * 1e3:6.1f} ms  "
             f"card {card * 1e3:6.1f} ms  first {bind * 1e3:6.1f} ms  "

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from spyre_mlir.target.chip import Chip
 from spyre_mlir.target.chips import load_chip
 
+from .forks import taken_at_forks
 from .memory import CardMemory
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Card:
         self.memory = CardMemory(nbytes, f"spyre:{index}")
         self.elapsed_picoseconds = 0
         """Simulated time of the launches so far; host segments take none."""
-        self._order = threading.RLock()
+        self._order = taken_at_forks(threading.RLock())
         self._engines: dict[str, Engine] = {}
 
     def engine(self, numerics: str = "ieee") -> Engine:
@@ -65,7 +66,7 @@ class Card:
 
 
 _cards: dict[int, Card] = {}
-_making = threading.Lock()
+_making = taken_at_forks(threading.Lock())
 
 
 def device_count() -> int:

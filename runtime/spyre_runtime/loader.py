@@ -65,6 +65,7 @@ class Executable:
             return
         self._running = False
         self.release()
+        self.engine.forget(self.image.programs)
         if self._constants is not None:
             self.card.memory.free(self._constants)
 

@@ -27,6 +27,8 @@ import torch
 from spyre_mlir.algebra.access import ITEMSIZE
 from spyre_mlir.algebra.layout import STICK_BYTES, DeviceLayout
 
+from .forks import taken_at_forks
+
 GIB = 1 << 30
 
 _GRANULE = 2 << 20
@@ -156,7 +158,7 @@ class CardMemory:
         self._starts: list[int] = []
         self._holes: list[tuple[int, int]] = [(0, self.nbytes)]
         self._dropped: deque[int] = deque()
-        self._lock = threading.Lock()
+        self._lock = taken_at_forks(threading.Lock())
         self._stats = MemoryStats(reserved=self.nbytes)
         self._pressure: list[Callable[[], Callable[[], None] | None]] = []
 

@@ -21,6 +21,7 @@ from typing import Any, cast
 import torch
 
 from . import build
+from .forks import taken_at_forks
 
 NAME = "spyre"
 
@@ -28,7 +29,7 @@ _native: ModuleType | None = None
 _missing = f"its C++ file is not built: {build.HOW_TO_BUILD}"
 _used = False
 _forked = False
-_starting = threading.RLock()
+_starting = taken_at_forks(threading.RLock())
 
 
 def register() -> None:

@@ -18,6 +18,7 @@ import torch
 
 from spyre_mlir.algebra.layout import DeviceLayout
 from spyre_runtime.card import Card
+from spyre_runtime.forks import taken_at_forks
 from spyre_runtime.formats import physical_order, write_host
 from spyre_runtime.memory import Block, CardMemory
 from spyre_runtime.views import View, read_view
@@ -120,7 +121,7 @@ class Residents:
         self._found: dict[Key, tuple[Owner, Resident]] = {}
         self._pinned: set[Resident] = set()
         self._dead: deque[Key] = deque()
-        self._lock = threading.RLock()
+        self._lock = taken_at_forks(threading.RLock())
         card.memory.on_pressure(self.drop)
 
     def host(
@@ -202,7 +203,7 @@ class Residents:
 
 
 _of_card: weakref.WeakKeyDictionary[Card, Residents] = weakref.WeakKeyDictionary()
-_making = threading.Lock()
+_making = taken_at_forks(threading.Lock())
 
 
 def residents_of(card: Card) -> Residents:

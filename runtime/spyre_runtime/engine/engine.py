@@ -12,18 +12,22 @@ from __future__ import annotations
 
 import logging
 import os
-from collections import OrderedDict
-from collections.abc import Sequence
+import threading
+from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import torch
 
 from spyre_mlir.dialects import dev
 
+from ..forks import taken_at_forks
 from .codec import Codec, Ieee
 from .dl16 import DlFloat
 from .errors import CardError
 from .guard import plain_torch
+from .kept import Kept
 from .machine import Machine
 from .plan import Binder, Plan
 from .records import decode
@@ -36,9 +40,13 @@ log = logging.getLogger(__name__)
 
 CORES = 32
 SCRATCHPAD_BYTES = 2 << 20
-MOST_ACTIONS = 400_000
-"""Bound actions kept over all plans: about a kilobyte each."""
+MOST_PLAN_ACTIONS = 400_000
+"""Bound actions kept in plans, which are dear to make: about a kilobyte each."""
+MOST_CALL_ACTIONS = 200_000
+"""Actions kept that were bound to the addresses of calls, which is quickly redone."""
 
+Call = tuple[dev.ProgramOp, tuple[int, ...]]
+"""A program and the address of each of its symbols."""
 LaunchedCall = tuple[dev.ProgramOp, tuple[int, ...], tuple[Bounds, ...] | None]
 """A program, the address of each of its symbols, and what each may touch."""
 
@@ -53,18 +61,16 @@ class ChipLike(Protocol):
     def scratchpad_bytes_per_core(self) -> int: ...
 
 
-class _Bound:
-    """A plan and the calls that it is bound to."""
+@dataclass(frozen=True)
+class _BoundCall:
+    """The actions of a call."""
 
-    def __init__(self, plan: Plan):
-        self.plan = plan
-        self.calls: OrderedDict[tuple[int, ...], Runs] = OrderedDict()
-        self.checked: set[object] = set()
-        """Calls that the sanitizer has looked at."""
-
-    @property
-    def weight(self) -> int:
-        return self.plan.weight + sum(len(runs) for runs in self.calls.values())
+    call: Call
+    runs: Runs
+    checked: set[tuple[Bounds, ...] | None] = field(
+        default_factory=set[tuple[Bounds, ...] | None]
+    )
+    """Bounds for which the sanitizer has looked at the call."""
 
 
 class Engine:
@@ -89,7 +95,12 @@ class Engine:
             sanitize = os.environ.get("SPYRE_SANITIZE", "0") == "1"
         self.sanitize = sanitize
         self.binder = Binder(self.machine)
-        self._bound: OrderedDict[dev.ProgramOp, _Bound] = OrderedDict()
+        self._plans: Kept[dev.ProgramOp, Plan] = Kept(MOST_PLAN_ACTIONS)
+        self._calls: Kept[Call, _BoundCall] = Kept(MOST_CALL_ACTIONS)
+        self._calls_of: defaultdict[dev.ProgramOp, set[Call]] = defaultdict(set)
+        self._dead: deque[dev.ProgramOp] = deque()
+        self._lock = taken_at_forks(threading.Lock())
+        """Of what is kept; `forget` may come from any thread, and never waits."""
 
     @property
     def lx(self) -> torch.Tensor:
@@ -116,60 +127,76 @@ class Engine:
         with plain_torch():
             for number, (program, symbols, bounds) in enumerate(calls):
                 try:
-                    actions = self._actions(program, symbols)
+                    call = self._bound_call(program, symbols)
                     if self.sanitize:
-                        self._check(program, symbols, bounds)
-                    for action in actions:
+                        self._check(call, bounds)
+                    for action in call.runs:
                         action()
                 except CardError as error:
                     error.call = number
                     raise
 
-    def _check(
-        self,
-        program: dev.ProgramOp,
-        symbols: tuple[int, ...],
-        bounds: tuple[Bounds, ...] | None,
-    ) -> None:
+    def forget(self, programs: Iterable[dev.ProgramOp]) -> None:
+        """Drops all that is bound of programs that will not run again."""
+        self._dead.extend(programs)
+        self._bury()
+
+    @property
+    def kept_actions(self) -> tuple[int, int]:
+        """Bound actions that are kept, of plans and of calls."""
+        return self._plans.weight, self._calls.weight
+
+    def _check(self, call: _BoundCall, bounds: tuple[Bounds, ...] | None) -> None:
         """Once for a call and its bounds; scratchpads become NaN every time."""
         self.machine.lx.fill_(0xFF)
-        key = symbols, bounds
-        bound = self._bound[program]
-        if key not in bound.checked:
-            check(bound.plan.program, self.machine.lx_bytes, symbols, bounds)
-            bound.checked.add(key)
+        if bounds not in call.checked:
+            program, symbols = decode(call.call[0]), call.call[1]
+            check(program, self.machine.lx_bytes, symbols, bounds)
+            call.checked.add(bounds)
 
-    def _actions(self, program: dev.ProgramOp, symbols: tuple[int, ...]) -> Runs:
-        bound = self._bound.get(program)
-        if bound is None:
-            if len(symbols) != program.symbols.value.data:
-                raise CardError(
-                    f'program "{program.sym_name.data}" has '
-                    f"{program.symbols.value.data} symbols, not {len(symbols)}"
-                )
-            bound = self._bound[program] = _Bound(self.binder.bind(decode(program)))
-            log.debug("bound %s", program.sym_name.data)
-        self._bound.move_to_end(program)
-        runs = bound.calls.get(symbols)
-        if runs is None:
-            runs = bound.calls[symbols] = bound.plan.runs(symbols)
-            self._evict(program)
-        bound.calls.move_to_end(symbols)
-        return runs
+    def _bound_call(
+        self, program: dev.ProgramOp, symbols: tuple[int, ...]
+    ) -> _BoundCall:
+        call = program, symbols
+        with self._lock:
+            found = self._calls.get(call)
+        if found is None:
+            plan = self._plan(program, len(symbols))
+            found = _BoundCall(call, plan.runs(symbols))
+            with self._lock:
+                for gone in self._calls.add(call, found, plan.weight_of(found.runs)):
+                    self._calls_of[gone.call[0]].discard(gone.call)
+                self._calls_of[program].add(call)
+        self._bury()
+        return found
 
-    def _evict(self, current: dev.ProgramOp) -> None:
-        """Drops the plans and calls that were used least recently."""
-        weight = sum(b.weight for b in self._bound.values())
-        while weight > MOST_ACTIONS:
-            oldest = next(iter(self._bound))
-            bound = self._bound[oldest]
-            if len(bound.calls) > 1:
-                _, runs = bound.calls.popitem(last=False)
-                weight -= len(runs)
-            elif oldest is not current:
-                weight -= self._bound.pop(oldest).weight
-            else:
-                return
+    def _plan(self, program: dev.ProgramOp, symbols: int) -> Plan:
+        with self._lock:
+            plan = self._plans.get(program)
+        if plan is not None:
+            return plan
+        if symbols != program.symbols.value.data:
+            raise CardError(
+                f'program "{program.sym_name.data}" has '
+                f"{program.symbols.value.data} symbols, not {symbols}"
+            )
+        plan = self.binder.bind(decode(program))
+        log.debug("bound %s", program.sym_name.data)
+        with self._lock:
+            self._plans.add(program, plan, plan.weight)
+        return plan
+
+    def _bury(self) -> None:
+        """Drops what was forgotten, unless another is at it."""
+        while self._dead and self._lock.acquire(blocking=False):
+            try:
+                while self._dead:
+                    program = self._dead.popleft()
+                    self._plans.discard(program)
+                    for call in self._calls_of.pop(program, ()):
+                        self._calls.discard(call)
+            finally:
+                self._lock.release()
 
 
 def _codec(numerics: str, scratch: Scratch) -> Codec:

@@ -42,6 +42,10 @@ def interpreter() -> Interpreter:
     return result
 
 
+_PLACES_PER_ACTION = 128
+"""Places in a list that take as much memory as a bound action."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """A program bound but for the addresses of a call."""
@@ -52,7 +56,14 @@ class Plan:
     @property
     def weight(self) -> int:
         """Bound actions and records, as a measure of memory."""
-        return sum(1 if isinstance(p, Located) else len(p) for p in self.parts)
+        distinct = {id(part): part for part in self.parts}.values()
+        actions = sum(1 if isinstance(p, Located) else len(p) for p in distinct)
+        return actions + len(self.parts) // _PLACES_PER_ACTION
+
+    def weight_of(self, runs: Runs) -> int:
+        """The same of a call's actions, but for those that are the plan's own."""
+        own = sum(len(p) for p in self.parts if not isinstance(p, Located))
+        return 1 + len(runs) - own + len(runs) // _PLACES_PER_ACTION
 
     def runs(self, symbols: Sequence[int]) -> Runs:
         """Every action of a call, in order."""
