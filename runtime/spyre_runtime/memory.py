@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
-A card's memory: a reserved window of addresses, and the blocks allotted from it.
+A card's memory: the blocks allotted from its window of addresses.
 
 The window is address space, not RAM: pages appear when they are written and go back
 when their block is freed. It is mapped twice. Tensors on the card show addresses of
@@ -9,32 +9,30 @@ the first mapping, which no process may touch; the card's own code works on the 
 
 from __future__ import annotations
 
-import mmap
 import threading
 import weakref
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 from types import MethodType
 from typing import Literal, NamedTuple
 
-import numpy as np
 import torch
 
 from spyre_mlir.algebra.access import ITEMSIZE
 from spyre_mlir.algebra.layout import STICK_BYTES, DeviceLayout
 
 from .forks import taken_at_forks
+from .window import Window, machine_memory_left
 
 GIB = 1 << 30
 
-_GRANULE = 2 << 20
-_SMALLEST_WINDOW = 64 << 20
-_MAP_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 _RELEASE_FROM_BYTES = 64 << 10
+_WATCH_EVERY_BYTES = 256 << 20
+_KEEP_FREE_BYTES = 512 << 20
+"""Of the machine's memory, below which caches are dropped."""
 
 
 class Tiled(NamedTuple):
@@ -85,55 +83,38 @@ class Block:
 
 @dataclass
 class MemoryStats:
-    """Bytes and counts since the last reset; `reserved` is the window."""
+    """Bytes and blocks in use, their peaks, and what was counted since a reset."""
 
-    reserved: int = 0
     allocated: int = 0
     peak: int = 0
+    live: int = 0
+    most_live: int = 0
     allocations: int = 0
     frees: int = 0
+    allocated_bytes: int = 0
+    freed_bytes: int = 0
     out_of_memory: int = 0
 
+    def take(self, nbytes: int) -> None:
+        self.allocated += nbytes
+        self.allocated_bytes += nbytes
+        self.live += 1
+        self.allocations += 1
+        self.peak = max(self.peak, self.allocated)
+        self.most_live = max(self.most_live, self.live)
 
-class Window:
-    """Two mappings of the same size: the card's addresses and the bytes behind."""
+    def give(self, nbytes: int) -> None:
+        self.allocated -= nbytes
+        self.freed_bytes += nbytes
+        self.live -= 1
+        self.frees += 1
 
-    def __init__(self, nbytes: int) -> None:
-        nbytes = max(-(-nbytes // _GRANULE) * _GRANULE, _GRANULE)
-        self.host, self.nbytes = _reserve_at_most(nbytes)
-        with suppress(OSError):
-            # Only speed: a kernel without huge pages faults in small ones.
-            self.host.madvise(mmap.MADV_HUGEPAGE)
-        self._device = _map(self.nbytes, 0)
-        self.device_base = _address(self._device)
-        self.host_base = _address(self.host)
+    def reset_peaks(self) -> None:
+        self.peak, self.most_live = self.allocated, self.live
 
-    def release(self, start: int, end: int) -> None:
-        """Gives whole pages of [start, end) back to the system; they read as zero."""
-        first = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
-        last = end // mmap.PAGESIZE * mmap.PAGESIZE
-        if first < last:
-            self.host.madvise(mmap.MADV_DONTNEED, first, last - first)
-
-
-def _map(nbytes: int, protection: int) -> mmap.mmap:
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
-    return mmap.mmap(-1, nbytes, flags=flags, prot=protection)
-
-
-def _address(mapping: mmap.mmap) -> int:
-    return np.frombuffer(mapping, np.uint8).__array_interface__["data"][0]
-
-
-def _reserve_at_most(nbytes: int) -> tuple[mmap.mmap, int]:
-    """The largest window, halving from `nbytes`, that this process may reserve."""
-    while True:
-        try:
-            return _map(nbytes, mmap.PROT_READ | mmap.PROT_WRITE), nbytes
-        except OSError:
-            if nbytes <= _SMALLEST_WINDOW:
-                raise
-            nbytes = -(-nbytes // 2 // _GRANULE) * _GRANULE
+    def reset_counts(self) -> None:
+        self.allocations = self.frees = self.out_of_memory = 0
+        self.allocated_bytes = self.freed_bytes = 0
 
 
 class CardMemory:
@@ -147,7 +128,7 @@ class CardMemory:
 
     def __init__(self, nbytes: int, name: str = "spyre:0") -> None:
         self.name = name
-        self.window = Window(nbytes)
+        self.window = Window(nbytes, name)
         self.nbytes = self.window.nbytes
         with torch.inference_mode(False):
             window = torch.frombuffer(self.window.host, dtype=torch.uint8)
@@ -159,7 +140,8 @@ class CardMemory:
         self._holes: list[tuple[int, int]] = [(0, self.nbytes)]
         self._dropped: deque[int] = deque()
         self._lock = taken_at_forks(threading.Lock())
-        self._stats = MemoryStats(reserved=self.nbytes)
+        self._stats = MemoryStats()
+        self._unwatched = 0
         self._pressure: list[Callable[[], Callable[[], None] | None]] = []
 
     @property
@@ -177,7 +159,8 @@ class CardMemory:
 
     def on_pressure(self, callback: Callable[[], None]) -> None:
         """
-        Has `callback` drop what it caches before an allocation is refused.
+        Has `callback` drop what it caches before an allocation is refused, and when
+        the machine's own memory runs short.
 
         A method is called for as long as its object lives; this does not keep it.
         """
@@ -193,16 +176,30 @@ class CardMemory:
     def allocate(self, nbytes: int, expected: Tiled | None = None) -> Block:
         """A block of at least `nbytes`; raises torch.OutOfMemoryError."""
         size = max(-(-nbytes // STICK_BYTES) * STICK_BYTES, STICK_BYTES)
+        self._watch_machine(size)
         block = self._take(size, expected)
         if block is None and self._pressure:
-            for alive in tuple(self._pressure):
-                callback = alive()
-                if callback is not None:
-                    callback()
+            self._relieve()
             block = self._take(size, expected)
         if block is None:
             raise self._refuse(nbytes)
         return block
+
+    def _watch_machine(self, size: int) -> None:
+        """Relieves the machine when its RAM runs short; it is asked now and then."""
+        self._unwatched += size
+        if self._unwatched < _WATCH_EVERY_BYTES:
+            return
+        self._unwatched = 0
+        left = machine_memory_left()
+        if left is not None and left < size + _KEEP_FREE_BYTES:
+            self._relieve()
+
+    def _relieve(self) -> None:
+        for alive in tuple(self._pressure):
+            callback = alive()
+            if callback is not None:
+                callback()
 
     def free(self, block: Block | int) -> None:
         """Ends a block, given by itself or its address."""
@@ -235,10 +232,10 @@ class CardMemory:
         return self.nbytes - self.stats().allocated
 
     def reset_peak(self) -> None:
-        self._stats.peak = self._stats.allocated
+        self._stats.reset_peaks()
 
     def reset_counts(self) -> None:
-        self._stats.allocations = self._stats.frees = self._stats.out_of_memory = 0
+        self._stats.reset_counts()
 
     def _take(self, size: int, expected: Tiled | None) -> Block | None:
         with self._lock:
@@ -258,10 +255,7 @@ class CardMemory:
             block = Block(start, size, expected=expected)
             self._blocks[start] = block
             insort(self._starts, start)
-            stats = self._stats
-            stats.allocated += size
-            stats.peak = max(stats.peak, stats.allocated)
-            stats.allocations += 1
+            self._stats.take(size)
             return block
         return None
 
@@ -303,5 +297,4 @@ class CardMemory:
             start = self._holes.pop(place - 1)[0]
             place -= 1
         self._holes.insert(place, (start, end - start))
-        self._stats.allocated -= block.nbytes
-        self._stats.frees += 1
+        self._stats.give(block.nbytes)

@@ -273,7 +273,7 @@ def synchronize(device: torch.types.Device = None) -> None:
 
 
 def memory_stats(device: torch.types.Device = None) -> dict[str, int]:
-    """Bytes `allocated`, `peak` and `reserved`, and how many allocations there were."""
+    """Bytes `allocated` and `peak`, blocks `live`, and how many came and went."""
     from .device import memory_numbers
 
     _lazy_init()
@@ -289,8 +289,12 @@ def max_memory_allocated(device: torch.types.Device = None) -> int:
 
 
 def memory_reserved(device: torch.types.Device = None) -> int:
-    """The size of the card's window: address space, not RAM."""
-    return memory_stats(device)["reserved"]
+    """As `memory_allocated`: freed memory goes back to the system at once."""
+    return memory_allocated(device)
+
+
+def max_memory_reserved(device: torch.types.Device = None) -> int:
+    return max_memory_allocated(device)
 
 
 def mem_get_info(device: torch.types.Device = None) -> tuple[int, int]:
@@ -306,6 +310,13 @@ def reset_peak_memory_stats(device: torch.types.Device = None) -> None:
 
     _lazy_init()
     reset_peak(_index(device))
+
+
+def reset_accumulated_memory_stats(device: torch.types.Device = None) -> None:
+    from .device import reset_counts
+
+    _lazy_init()
+    reset_counts(_index(device))
 
 
 def empty_cache() -> None:

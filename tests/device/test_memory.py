@@ -2,6 +2,7 @@
 """The allocator of a card's window."""
 
 import gc
+import mmap
 import random
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,6 +10,8 @@ import pytest
 import torch
 
 from spyre_runtime.memory import CardMemory
+
+from .conftest import RunPython
 
 MIB = 1 << 20
 
@@ -103,10 +106,14 @@ def test_statistics_follow_the_blocks(memory: CardMemory) -> None:
     stats = memory.stats()
     assert (stats.allocated, stats.peak) == (128, 384)
     assert (stats.allocations, stats.frees) == (2, 1)
-    assert stats.reserved == memory.nbytes
+    assert (stats.live, stats.most_live) == (1, 2)
+    assert (stats.allocated_bytes, stats.freed_bytes) == (384, 256)
     memory.reset_peak()
-    assert memory.stats().peak == 128
+    assert (memory.stats().peak, memory.stats().most_live) == (128, 1)
+    memory.reset_counts()
     memory.free(second)
+    stats = memory.stats()
+    assert (stats.live, stats.allocations, stats.frees) == (0, 0, 1)
     assert memory.free_bytes() == memory.nbytes
 
 
@@ -139,7 +146,7 @@ def test_threads_never_share_a_byte(memory: CardMemory) -> None:
 def test_a_refused_reservation_falls_back_to_less(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    import spyre_runtime.memory as module
+    import spyre_runtime.window as module
 
     reserve = module._map
 
@@ -150,3 +157,77 @@ def test_a_refused_reservation_falls_back_to_less(
 
     monkeypatch.setattr(module, "_map", stingy)
     assert CardMemory(256 * MIB).nbytes == 64 * MIB
+
+
+def test_either_mapping_may_be_the_one_that_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import spyre_runtime.window as module
+
+    reserve = module._map
+    for refused in (0, mmap.PROT_READ | mmap.PROT_WRITE):
+
+        def stingy(nbytes: int, protection: int, refused: int = refused) -> object:
+            if protection == refused and nbytes > 100 * MIB:
+                raise OSError("too much")
+            return reserve(nbytes, protection)
+
+        monkeypatch.setattr(module, "_map", stingy)
+        assert CardMemory(256 * MIB).nbytes == 64 * MIB
+
+
+def test_caches_are_dropped_when_the_machine_runs_short(
+    memory: CardMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import spyre_runtime.memory as module
+
+    dropped: list[int] = []
+    memory.on_pressure(lambda: dropped.append(1))
+    left = [10 << 30, 100 * MIB]
+    monkeypatch.setattr(module, "machine_memory_left", lambda: left.pop(0))
+    for _ in range(2):
+        assert not dropped
+        for _ in range(6):
+            memory.free(memory.allocate(48 * MIB))
+    assert dropped == [1]
+
+
+LIMITED = """
+import resource
+from pathlib import Path
+from spyre_runtime.window import address_space_left
+import spyre_runtime.device
+
+mapped = int(Path("/proc/self/statm").read_text().split()[0]) * 4096
+resource.setrlimit(resource.RLIMIT_AS, (mapped + ({mib} << 20), -1))
+try:
+    card = torch.ones(1000, device="spyre")
+    print((card + 1).sum().item(), torch.spyre.mem_get_info()[1] >> 20)
+except RuntimeError as error:
+    print(error)
+"""
+
+
+def test_a_limit_on_addresses_makes_the_card_smaller(run_python: RunPython) -> None:
+    done = run_python(LIMITED.format(mib=4096))
+    assert done.stdout.split() == ["2000.0", "1024"], done.stderr
+
+
+def test_a_limit_that_leaves_no_room_is_named(run_python: RunPython) -> None:
+    done = run_python(LIMITED.format(mib=100))
+    assert "RLIMIT_AS" in done.stdout and "SPYRE_MEMORY_BYTES" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def test_statistics_of_the_accelerator_after_a_reset() -> None:
+    gc.collect()
+    card = torch.ones(1000, device="spyre")
+    torch.accelerator.reset_accumulated_memory_stats()
+    before = torch.accelerator.memory_stats()["allocation.all.current"]
+    assert before > 0
+    del card
+    stats = torch.accelerator.memory_stats()
+    assert stats["allocation.all.current"] == before - 1
+    assert stats["allocation.all.freed"] == 1
+    reserved = torch.accelerator.memory_reserved()
+    assert reserved == torch.accelerator.memory_allocated()

@@ -128,14 +128,15 @@ struct CardAllocator final : c10::DeviceAllocator {
     const auto found =
         ask<std::map<std::string, int64_t>>("memory_numbers", int(checked(card)));
     c10::CachingDeviceAllocator::DeviceStats stats;
-    const auto set = [](auto& all, int64_t now, int64_t peak, int64_t in, int64_t out) {
+    const auto set = [&](auto& all, const char* now, const char* peak, const char* in,
+                         const char* out) {
       auto& stat = all[0];
-      stat.current = now, stat.peak = peak, stat.allocated = in, stat.freed = out;
+      stat.current = found.at(now), stat.peak = found.at(peak);
+      stat.allocated = found.at(in), stat.freed = found.at(out);
     };
-    const auto in = found.at("allocations"), out = found.at("frees");
-    set(stats.allocation, in - out, in - out, in, out);
-    set(stats.allocated_bytes, found.at("allocated"), found.at("peak"), 0, 0);
-    set(stats.reserved_bytes, found.at("reserved"), found.at("reserved"), 0, 0);
+    set(stats.allocation, "live", "most_live", "allocations", "frees");
+    for (auto* bytes : {&stats.allocated_bytes, &stats.reserved_bytes})
+      set(*bytes, "allocated", "peak", "allocated_bytes", "freed_bytes");
     stats.num_ooms = found.at("out_of_memory");
     return stats;
   }
