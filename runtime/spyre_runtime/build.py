@@ -5,8 +5,10 @@ Builds the one C++ file, and finds a build that fits.
     python -m spyre_runtime.build
 
 A build is a file in the cache folder, named by what it depends on: the source, the
-flags, PyTorch's version and Python's ABI; then the compiler. Only the standard
-library is used, and little of it at the top, since `import torch` comes through here.
+flags, PyTorch's version and Python's ABI; then the compiler; last the digest of its own
+bytes. A file that is not what its name says is never loaded: mapping a library that
+was cut off ends the process. Only the standard library is used, and little of it at
+the top, since `import torch` comes through here.
 """
 
 from __future__ import annotations
@@ -74,10 +76,36 @@ def build_key() -> str:
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:20]
 
 
+def builds(compiler: str = "") -> list[Path]:
+    """All files for this Python and PyTorch by one compiler or any, newest first."""
+    found = cache_folder().glob(f"spyre-{build_key()}-{compiler}*.so")
+    return sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
+
+
+def is_intact(path: Path) -> bool:
+    """Whether a build's bytes are those that were built."""
+    try:
+        return path.stem.rpartition("-")[2] == digest(path)
+    except OSError:
+        return False
+
+
+def digest(path: Path) -> str:
+    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+
+
 def find_build() -> Path | None:
-    """The newest build that fits this Python and PyTorch, by any compiler."""
-    found = cache_folder().glob(f"spyre-{build_key()}-*.so")
-    return max(found, key=lambda path: path.stat().st_mtime, default=None)
+    """The newest intact build that fits this Python and PyTorch, by any compiler."""
+    return next(filter(is_intact, builds()), None)
+
+
+def what_is_missing() -> str:
+    """Why there is no build to load, and what to do."""
+    damaged = builds()
+    if not damaged:
+        return f"its C++ file is not built: {HOW_TO_BUILD}"
+    listed = ", ".join(map(str, damaged))
+    return f"its build is damaged ({listed}): {HOW_TO_BUILD}"
 
 
 def compiler() -> list[str]:
@@ -127,39 +155,55 @@ def compile_command(target: Path, command: list[str]) -> list[str]:
 
 
 def build() -> Path:
-    """Builds unless a build by this compiler is there; returns its path."""
+    """
+    Builds unless an intact build by this compiler is there; returns its path.
+
+    Raises BuildError, also where the cache folder cannot be written.
+    """
     command = compiler()
+    key = compiler_key(command)
     folder = cache_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    target = folder / f"spyre-{build_key()}-{compiler_key(command)}.so"
-    if target.exists():
-        return target
-    with _locked(folder / "lock"):
-        if not target.exists():
-            _compile(target, command)
-    return target
+    try:
+        found = next(filter(is_intact, builds(key)), None)
+        if found is not None:
+            return found
+        folder.mkdir(parents=True, exist_ok=True)
+        with _locked(folder / "lock"):
+            found = next(filter(is_intact, builds(key)), None)
+            return found or _build(folder, key, command)
+    except OSError as error:
+        raise BuildError(
+            f"the build cannot be written to {folder} ({error}): make room there, or "
+            "set SPYRE_CACHE_DIR to a folder that you can write to"
+        ) from error
+
+
+def _build(folder: Path, key: str, command: list[str]) -> Path:
+    """Compiles beside the final name and renames: no one sees half a file."""
+    # Under the lock nobody else builds: parts are of builds that were killed.
+    damaged = [path for path in builds() if not is_intact(path)]
+    for left in (*folder.glob("*.part"), *damaged):
+        left.unlink()
+    part = folder / f"{os.getpid()}.part"
+    try:
+        _compile(part, command)
+        part.chmod(0o755)
+        target = folder / f"spyre-{build_key()}-{key}-{digest(part)}.so"
+        return part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _compile(target: Path, command: list[str]) -> None:
-    """Compiles beside `target` and renames, so that no one sees half a file."""
     import shlex
     import subprocess
-    import tempfile
 
-    handle, name = tempfile.mkstemp(suffix=".so", dir=target.parent)
-    os.close(handle)
-    try:
-        line = compile_command(Path(name), command)
-        done = subprocess.run(line, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise BuildError(
-                f"the C++ compiler failed:\n{shlex.join(line)}\n{done.stderr[-4000:]}"
-            )
-        os.chmod(name, 0o755)
-        os.replace(name, target)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
+    line = compile_command(target, command)
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BuildError(
+            f"the C++ compiler failed:\n{shlex.join(line)}\n{done.stderr[-4000:]}"
+        )
 
 
 @contextlib.contextmanager

@@ -26,7 +26,8 @@ from .forks import taken_at_forks
 NAME = "spyre"
 
 _native: ModuleType | None = None
-_missing = f"its C++ file is not built: {build.HOW_TO_BUILD}"
+_missing = ""
+"""Why the C++ file is not loaded, and what to do."""
 _used = False
 _forked = False
 _starting = taken_at_forks(threading.RLock())
@@ -49,6 +50,7 @@ def _load_existing() -> None:
     try:
         path = build.find_build()
         if path is None:
+            _missing = build.what_is_missing()
             return
         module = build.load(path)
         module.install(_runtime, device_count())

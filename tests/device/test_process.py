@@ -115,7 +115,7 @@ def test_a_damaged_build_is_named_at_the_first_use(
 try:
     torch.ones(3).to("spyre")
 except RuntimeError as error:
-    print("could not be loaded" in str(error))
+    print("its build is damaged" in str(error))
 """,
         SPYRE_CACHE_DIR=str(tmp_path),
     )
