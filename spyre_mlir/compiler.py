@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ArrayAttr, LocationAttr, NameLoc, UnknownLoc
 from xdsl.ir import SSAValue
 
 from spyre_mlir.algebra.layout import row_major
+from spyre_mlir.analysis.calls import callees_first
 from spyre_mlir.analysis.placement import Life, first_fit
 from spyre_mlir.analysis.space import bytes_of
 from spyre_mlir.binary.image import Buffer, BufferKind, Call, HostValue, Image
@@ -80,8 +81,10 @@ def encode(
     The image of a module whose kernels are `dev.program`s.
 
     `mutates` names, per result of `entry`, the argument whose memory takes it, or -1.
+    Raises SpyreError where a function calls itself.
     """
     chip = chip_of(module)
+    callees_first(module)
     programs = [op for op in module.ops if isinstance(op, dev.ProgramOp)]
     functions = {
         op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp)

@@ -12,6 +12,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from math import isfinite
 from typing import Literal, TypeVar, cast
 
 from spyre_mlir.algebra.layout import STICK_BYTES
@@ -180,13 +182,21 @@ class Chip:
 
     def _check(self) -> None:
         for name in number_names():
-            least = 0 if name in _MAY_BE_ZERO else 1e-9
-            if getattr(self, name) < least:
-                raise ValueError(f"{self.name}: {name} = {getattr(self, name)}")
+            value = getattr(self, name)
+            if name in _MAY_BE_ZERO:
+                fits, range_ = 0 <= value <= _MOST, f"from 0 to {_MOST}"
+            else:
+                fits, range_ = 0 < value <= _MOST, f"above 0 and at most {_MOST}"
+            if not fits:
+                raise ValueError(f"{self.name}: {name} is {value}; it must be {range_}")
         if self.stick_bytes != STICK_BYTES:
             raise ValueError(f"{self.name}: sticks have {STICK_BYTES} bytes")
-        if self.scratchpad_bytes_per_core % self.stick_bytes:
-            raise ValueError(f"{self.name}: scratchpad is not whole sticks")
+        for name in ("scratchpad_bytes_per_core", "dram_bytes"):
+            if getattr(self, name) % self.stick_bytes:
+                raise ValueError(
+                    f"{self.name}: {name} is {getattr(self, name)}, no whole sticks of "
+                    f"{self.stick_bytes} bytes"
+                )
         if self.scratchpad_reserved_bytes_per_core >= self.scratchpad_bytes_per_core:
             raise ValueError(f"{self.name}: all of the scratchpad is reserved")
 
@@ -222,28 +232,31 @@ class Chip:
     def elements_per_stick(self, itemsize: int) -> int:
         return self.stick_bytes // itemsize
 
-    # what-if -----------------------------------------------------------------
+    # other chips -------------------------------------------------------------
 
-    def replace(self, **values: int | float) -> Chip:
-        """This chip with other numbers; their source becomes `override`."""
+    def derive(self, name: str, **values: int | float) -> Chip:
+        """
+        A chip of another name that differs in some numbers. Those come with a source,
+        `public(...)`, `measured(...)` or `assumed(...)`; plain ones are an `override`.
+
+            CHIP = spyre.CHIP.derive("half", cores=assumed(16, "half of the cores"))
+
+        in `target/chips/half.py` is a chip that `--chip half` names.
+        """
         known = number_names()
-        for name in values:
-            if name not in known:
-                raise ValueError(
-                    f"{self.name} has no number {name}; it has: {', '.join(known)}"
-                )
         numbers: dict[str, int | float] = {
             name: _sourced(getattr(self, name), self.sources[name]) for name in known
         }
-        for name, value in values.items():
-            if isinstance(numbers[name], float):
-                value = float(value)
-            elif value != int(value):
-                raise ValueError(f"{name} is a whole number, not {value}")
-            else:
-                value = int(value)
-            numbers[name] = _sourced(value, Source("override", "set by the user"))
-        return Chip(name=self.name, **cast(dict[str, int], numbers))
+        for field_, value in values.items():
+            if field_ not in known:
+                near = ", ".join(get_close_matches(field_, known)) or ", ".join(known)
+                raise ValueError(f"{self.name} has no number {field_}; it has: {near}")
+            numbers[field_] = _like(numbers[field_], field_, value)
+        return Chip(name=name, **cast(dict[str, int], numbers))
+
+    def replace(self, **values: int | float) -> Chip:
+        """This chip with other numbers; their source becomes `override`."""
+        return self.derive(self.name, **values)
 
     def with_overrides(self, settings: Mapping[str, str]) -> Chip:
         """`replace` from text, as `--set name=value` gives it."""
@@ -270,6 +283,19 @@ class Chip:
             counts[source.kind] = counts.get(source.kind, 0) + 1
         return counts
 
+
+def _like(old: int | float, name: str, value: int | float) -> int | float:
+    """The value in the type of what it replaces, with its source."""
+    source = getattr(value, "source", Source("override", "set by the user"))
+    if isinstance(old, float):
+        return _sourced(float(value), source)
+    if not isfinite(value) or value != int(value):
+        raise ValueError(f"{name} is a whole number, not {value}")
+    return _sourced(int(value), source)
+
+
+_MOST = 10**15
+"""More than any rate, size or time of a chip; a number above it is a slip."""
 
 _MAY_BE_ZERO = frozenset(
     {

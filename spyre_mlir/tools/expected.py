@@ -2,11 +2,12 @@
 """
 `--verify-diagnostics`: errors that a test file expects, written beside their cause.
 
-    // expected-error@+1 {{stick dimension out of range}}
+    // expected-error @+1 {{stick dimension out of range}}
 
 `@+n`, `@-n`, `@below` and `@above` count from the comment's line, nothing means that
 line, `@unknown` an error without a place. `expected-error-re` takes, between `{{` and
-`}}` within the text, regular expressions.
+`}}` within the text, regular expressions; `expected-warning`, `-remark` and `-note`
+expect what is no error. A comment that begins like one and is none is an error itself.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+_BEGIN = re.compile(r"//.*expected-(error|warning|remark|note)(-re)?\s*[@{]")
 _COMMENT = re.compile(
-    r"expected-(?P<severity>error|note)(?P<re>-re)?"
-    r"(?:@(?P<where>[+-]\d+|below|above|unknown))?"
+    r"expected-(?P<severity>error|warning|remark|note)(?P<re>-re)?\s*"
+    r"(?:@\s*(?P<where>[+-]\d+|below|above|unknown))?"
     r"\s*\{\{(?P<text>.*)\}\}"
 )
+MALFORMED = "malformed"
+"""Severity of a comment that begins like an expectation; nothing meets it."""
 _WORDS = {"below": 1, "above": -1, "unknown": 0}
 
 
@@ -55,6 +59,8 @@ def expectations(text: str) -> list[Expected]:
     for number, line in enumerate(text.split("\n"), start=1):
         match = _COMMENT.search(line)
         if match is None:
+            if _BEGIN.search(line):
+                found.append(Expected(MALFORMED, number, "(?!)", number))
             continue
         where = match["where"] or "+0"
         offset = _WORDS[where] if where in _WORDS else int(where)
@@ -82,8 +88,14 @@ def mismatches(
         elif diagnosed.severity == "error":
             place = f"{file}:{diagnosed.line}" if diagnosed.line else file
             complaints.append(f"{place}: error: unexpected error: {diagnosed.message}")
-    complaints += [
-        f"{file}:{e.comment_line}: error: expected {e.severity} was not produced"
-        for e in open_
-    ]
-    return complaints
+    return [*complaints, *(f"{file}:{_unmet(expected)}" for expected in open_)]
+
+
+def _unmet(expected: Expected) -> str:
+    if expected.severity == MALFORMED:
+        return (
+            f"{expected.comment_line}: error: this expects nothing; it reads "
+            "expected-error @+1 {{text}}"
+        )
+    line = f"{expected.comment_line}: error: expected {expected.severity}"
+    return f"{line} was not produced"

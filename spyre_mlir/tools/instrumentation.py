@@ -48,6 +48,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write the IR after each pass to DIR/NN_pass.mlir, and DIR/index.json",
     )
     parser.add_argument(
+        "--mlir-pass-pipeline-crash-reproducer",
+        default="",
+        metavar="FILE",
+        help="write the IR and the passes that fail on it",
+    )
+    parser.add_argument(
+        "--mlir-pass-pipeline-local-reproducer",
+        action="store_true",
+        help="write the IR before the failing pass, and that pass alone",
+    )
+    parser.add_argument(
         "--mlir-timing", action="store_true", help="print time by pass, on stderr"
     )
     parser.add_argument(
@@ -56,6 +67,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="table",
         help="how to print it",
     )
+
+
+def named_passes(flags: argparse.Namespace) -> list[str]:
+    """Passes that the flags name."""
+    texts = (flags.mlir_print_ir_before, flags.mlir_print_ir_after)
+    return [name for text in texts for name in text.split(",") if name]
 
 
 @dataclass(frozen=True)

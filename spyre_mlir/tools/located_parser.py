@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from functools import cache
+from typing import TypeVar
 
 from xdsl.context import Context
+from xdsl.dialects import linalg
 from xdsl.dialects.builtin import (
-    UNKNOWN_LOC,
     FileLineColLoc,
     IntAttr,
+    LocationAttr,
     ModuleOp,
     StringAttr,
 )
@@ -18,8 +21,12 @@ from xdsl.ir import Operation
 from xdsl.parser import Parser
 from xdsl.universe import Universe
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.mlir_lexer import MLIRTokenKind
 
+from spyre_mlir.tools.spellings import ReduceSpelling
 from spyre_mlir.universe import SPYRE_UNIVERSE
+
+Item = TypeVar("Item")
 
 
 @cache
@@ -53,6 +60,7 @@ class LocatedParser(Parser):
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, text, name)
         self._file = StringAttr(name)
+        self._given_place = False
         self._line_starts = [0]
         for line in text.split("\n"):
             self._line_starts.append(self._line_starts[-1] + len(line) + 1)
@@ -68,9 +76,32 @@ class LocatedParser(Parser):
             op = super().parse_operation()
         except VerifyException as error:
             self.raise_error(str(error), start.start, start.end)
-        if op.location == UNKNOWN_LOC:
+        # An operation's own location is the last thing that is parsed of it.
+        if not self._given_place:
             op.location = self._place(start.start)
+        self._given_place = False
         return op
+
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        found = super()._get_op_by_name(name)
+        return ReduceSpelling if found is linalg.ReduceOp else found
+
+    def parse_comma_separated_list(
+        self,
+        delimiter: Parser.Delimiter,
+        parse: Callable[[], Item],
+        context_msg: str = "",
+    ) -> list[Item]:
+        """Of types in parentheses, one may stand without them, as in MLIR."""
+        is_bare = parse == self.parse_attribute and delimiter is self.Delimiter.PAREN
+        if is_bare and self._current_token.kind is not MLIRTokenKind.L_PAREN:
+            return [parse()]
+        return super().parse_comma_separated_list(delimiter, parse, context_msg)
+
+    def parse_optional_location(self) -> LocationAttr | None:
+        location = super().parse_optional_location()
+        self._given_place = location is not None
+        return location
 
 
 def parse_located(

@@ -10,6 +10,7 @@ all become the text `a{x=1},b`. They may be mixed; the order is that of the line
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 
@@ -19,6 +20,8 @@ LIST_OPTIONS = ("-p", "--passes")
 PIPELINE_OPTION = "--pass-pipeline"
 NAMED_OPTION = "--pipeline"
 ANCHOR = "builtin.module"
+UPSTREAM = {"inline": "spyre-inline", "symbol-dce": "spyre-symbol-dce"}
+"""What `mlir-opt` calls passes that xDSL lacks and this project has."""
 
 
 class UsageError(Exception):
@@ -43,8 +46,9 @@ def collect_passes(
             if not equals:
                 value = next(waiting, "")
             found.append(_expand(option, value, pipelines))
-        elif option.startswith("-") and option.lstrip("-") in passes:
+        elif option.startswith("-") and option.lstrip("-") in {*passes, *UPSTREAM}:
             name = option.lstrip("-")
+            name = UPSTREAM.get(name, name)
             found.append(f"{name}{{{_unquoted(value)}}}" if equals else name)
         elif option.lstrip("-").startswith(PREFIX):
             raise unknown_pass(option.lstrip("-"), passes)
@@ -62,13 +66,20 @@ def unknown_pass(name: str, passes: Collection[str]) -> UsageError:
 
 def _expand(option: str, value: str, pipelines: Mapping[str, Sequence[str]]) -> str:
     if option == PIPELINE_OPTION:
-        return strip_anchor(value)
+        return _upstream(strip_anchor(value))
     if option == NAMED_OPTION:
         if value not in pipelines:
             known = ", ".join(sorted(pipelines))
             raise UsageError(f'no pipeline is called "{value}"; there are: {known}')
         return ",".join(pipelines[value])
-    return value.strip()
+    return _upstream(value.strip())
+
+
+def _upstream(text: str) -> str:
+    """The list of passes with our names for upstream's."""
+    names = "|".join(UPSTREAM)
+    pattern = rf"(?<![\w-])({names})(?![\w-])(?![^{{]*}})"
+    return re.sub(pattern, lambda match: UPSTREAM[match[1]], text)
 
 
 def strip_anchor(text: str) -> str:

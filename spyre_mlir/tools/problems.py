@@ -20,6 +20,11 @@ from spyre_mlir.diagnostics import (
 )
 from spyre_mlir.tools.expected import Diagnosed
 
+TOO_DEEP = (
+    f"nested too deeply: more than {sys.getrecursionlimit()} calls, about a tenth as "
+    "many regions or attributes inside one another"
+)
+
 
 def read_input(file: str) -> str:
     """The text of a file, or of stdin for "-"."""

@@ -9,7 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING, cast
 
 import torch
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, TensorType, i64
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 from xdsl.parser import Parser
@@ -17,15 +17,18 @@ from xdsl.utils.exceptions import ParseError
 
 from spyre_mlir.algebra.access import ITEMSIZE
 from spyre_mlir.algebra.layout import DeviceLayout
+from spyre_mlir.analysis.calls import callees_first
 from spyre_mlir.diagnostics import SpyreError
 from spyre_mlir.dialects import dev
+from spyre_mlir.dialects.ktdp import GRID
 from spyre_mlir.dialects.spyre import LayoutAttr, SpyreTensor, dtype_name
 from spyre_mlir.interpreters.spyre import torch_dtype
 from spyre_mlir.tools.located_parser import full_context
-from spyre_mlir.tools.run_levels import Outcome, Request, chip_named, entry_of
+from spyre_mlir.tools.run_levels import Outcome, Request, entry_of, finish
 from spyre_mlir.tools.run_values import fit, function_arguments, load_array, seeded
 
 if TYPE_CHECKING:
+    from spyre_runtime.card import Card
     from spyre_runtime.memory import CardMemory
 
 
@@ -86,51 +89,100 @@ def parse_region(text: str, memory: CardMemory) -> Region:
     return Region(region.type, file, address)
 
 
-def on_addresses(module: ModuleOp, level: str, request: Request) -> Outcome:
-    """Runs a kernel or a program on the regions that `--memory` names."""
-    from spyre_runtime.card import Card
+@dataclass(frozen=True)
+class Operands:
+    """What a kernel is launched on: regions in a card's memory, and numbers."""
 
-    chip = chip_named(request.chip)
-    card = Card(0, chip=chip)
-    regions = [parse_region(text, card.memory) for text in request.memory]
-    generator = None
-    if request.seed is not None:
-        generator = torch.Generator().manual_seed(request.seed)
-    for region in regions:
-        region.fill(card.memory, generator)
-    program = None
-    if level == "kernel":
-        _run_kernel(module, regions, card.memory, request.entry)
-    else:
-        program = program_of(module, request.entry)
-        addresses = [r.address for r in regions]
-        card.engine(request.numerics).run(program, addresses)
-    results = tuple((f"memory {k}", r.read(card.memory)) for k, r in enumerate(regions))
-    return Outcome(results, program=program, chip=chip)
+    card: Card
+    values: tuple[Region | int | float, ...]
+
+    @staticmethod
+    def of(request: Request) -> Operands:
+        """Allots and fills what a request names."""
+        from spyre_runtime.card import Card
+
+        card = Card(0, chip=request.chip)
+        seed = request.seed
+        generator = None if seed is None else torch.Generator().manual_seed(seed)
+        values = tuple(
+            parse_region(given, card.memory) if isinstance(given, str) else given
+            for given in request.operands
+        )
+        made = Operands(card, values)
+        for region in made.regions:
+            region.fill(card.memory, generator)
+        return made
+
+    @property
+    def regions(self) -> list[Region]:
+        return [value for value in self.values if isinstance(value, Region)]
+
+    def results(self) -> tuple[tuple[str, torch.Tensor], ...]:
+        read = (region.read(self.card.memory) for region in self.regions)
+        return tuple((f"memory {k}", value) for k, value in enumerate(read))
+
+
+def kernel_on(on: str, module: ModuleOp, request: Request) -> Outcome:
+    """Runs a kernel on what `--memory` and `--scalar` name."""
+    callees_first(module)
+    kernel = entry_of(module, request.entry)
+    if request.grid is not None:
+        kernel.attributes[GRID] = DenseArrayBase.from_list(i64, list(request.grid))
+    if on == "interpreter":
+        operands = Operands.of(request)
+        _run_kernel(module, operands.values, operands.card, kernel.sym_name.data)
+        return Outcome(operands.results())
+    finish(module, "ktdp")
+    return _run_program(program_of(module, kernel.sym_name.data), request)
+
+
+def program_on_card(module: ModuleOp, request: Request) -> Outcome:
+    """Runs a program on the regions that `--memory` names."""
+    return _run_program(program_of(module, request.entry), request)
+
+
+def _run_program(program: dev.ProgramOp, request: Request) -> Outcome:
+    operands = Operands.of(request)
+    regions = operands.regions
+    if len(regions) < len(operands.values):
+        raise SpyreError("programs of the card take addresses: --memory, not --scalar")
+    engine = operands.card.engine(request.numerics)
+    engine.run(program, [region.address for region in regions])
+    return Outcome(operands.results(), program=program, chip=request.chip)
 
 
 def _run_kernel(
-    module: ModuleOp, regions: Sequence[Region], memory: CardMemory, name: str
+    module: ModuleOp,
+    operands: Sequence[Region | int | float],
+    card: Card,
+    name: str,
 ) -> None:
     from spyre_mlir.interpreters.ktdp import run_kernel
 
     # The addresses of ktdp count elements.
-    addresses = [r.address // r.itemsize for r in regions]
-    run_kernel(module, addresses, memory.bytes_tensor, name=name or None)
+    arguments = [
+        value.address // value.itemsize if isinstance(value, Region) else value
+        for value in operands
+    ]
+    lx_bytes = card.chip.scratchpad_bytes_per_core
+    memory = card.memory.bytes_tensor
+    run_kernel(module, arguments, memory, lx_bytes=lx_bytes, name=name)
 
 
 def on_kernels(module: ModuleOp, request: Request) -> Outcome:
     """Runs a function that calls `ktdp` kernels, those by their interpreter."""
+    callees_first(module)
     from spyre_runtime.card import Card
     from spyre_runtime.formats import write_host
 
     function = entry_of(module, request.entry)
     arguments = function_arguments(function, request.inputs, request.seed)
-    memory = Card(0, chip=chip_named(request.chip)).memory
+    card = Card(0, chip=request.chip)
+    memory = card.memory
     regions = [_region(a, memory) for a in function.body.block.args]
     for region, value in zip(regions, arguments, strict=True):
         write_host(memory, region.address, value, region.layout)
-    results = _run_function(module, function, regions, memory)
+    results = _run_function(module, function, regions, card)
     named = tuple((f"result {k}", r.read(memory)) for k, r in enumerate(results))
     return Outcome(named)
 
@@ -141,7 +193,7 @@ def _region(value: SSAValue, memory: CardMemory) -> Region:
 
 
 def _run_function(
-    module: ModuleOp, function: FuncOp, arguments: Sequence[Region], memory: CardMemory
+    module: ModuleOp, function: FuncOp, arguments: Sequence[Region], card: Card
 ) -> list[Region]:
     """Where the results of a function lie after it ran."""
     functions = {f.sym_name.data: f for f in module.ops if isinstance(f, FuncOp)}
@@ -153,11 +205,11 @@ def _run_function(
         if isinstance(op, ReturnOp):
             return given
         if isinstance(op, dev.CallOp):
-            made = [_region(r, memory) for r in op.results]
-            _run_kernel(module, [*given, *made], memory, op.program_name)
+            made = [_region(r, card.memory) for r in op.results]
+            _run_kernel(module, [*given, *made], card, op.program_name)
         elif isinstance(op, CallOp):
             callee = functions[op.callee.root_reference.data]
-            made = _run_function(module, callee, given, memory)
+            made = _run_function(module, callee, given, card)
         else:
             raise SpyreError(f"{op.name} beside calls of kernels")
         known.update(zip(op.results, made, strict=True))

@@ -4,25 +4,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, field
 
 import torch
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from spyre_mlir.algebra.layout import DeviceLayout
+from spyre_mlir.analysis.calls import callees_first
 from spyre_mlir.binary.image import Image
 from spyre_mlir.binary.writer import write
 from spyre_mlir.diagnostics import SpyreError
 from spyre_mlir.dialects import dev
+from spyre_mlir.dialects.ktdp import is_on_tiles
 from spyre_mlir.dialects.spyre import tensor_type
 from spyre_mlir.interpreters.spyre import torch_dtype
 from spyre_mlir.pipelines import PIPELINES
 from spyre_mlir.target.chip import Chip
+from spyre_mlir.target.chips import load_chip
 from spyre_mlir.tools.located_parser import full_context, known_universe
 from spyre_mlir.tools.run_values import arguments_of, function_arguments
-from spyre_mlir.transforms._functions import CHIP, GRID
+from spyre_mlir.transforms._functions import GRID
 
 
 @dataclass(frozen=True)
@@ -31,12 +33,15 @@ class Request:
 
     inputs: tuple[str, ...] = ()
     seed: int | None = None
-    memory: tuple[str, ...] = ()
-    """For programs on raw addresses: `TYPE` or `TYPE=FILE.npy`, one per address."""
+    operands: tuple[str | int | float, ...] = ()
+    """
+    Arguments of kernels: `TYPE` or `TYPE=FILE.npy` is the address of such a region.
+    """
     entry: str = ""
+    grid: tuple[int, ...] | None = None
+    """Of a kernel, instead of its own."""
     numerics: str = "ieee"
-    chip: str = "spyre"
-    """Name, then `,field=value` for each number that is another."""
+    chip: Chip = field(default_factory=load_chip)
 
 
 @dataclass(frozen=True)
@@ -66,9 +71,21 @@ def level_of(module: ModuleOp) -> str:
     kernels = [f for f in functions if GRID in f.attributes]
     if any(isinstance(op, dev.ProgramOp) for op in module.ops):
         return "dev" if functions else "program"
-    if any(op.name.startswith("ktdp.") for f in kernels for op in f.walk()):
-        return "ktdp" if len(kernels) < len(functions) else "kernel"
+    on_tiles = [f for f in functions if is_on_tiles(f)]
+    if on_tiles:
+        return "ktdp" if len(on_tiles) < len(functions) else "kernel"
     return "kernels" if kernels else "spyre"
+
+
+def check_request(request: Request, level: str) -> None:
+    """SpyreError about what programs of this level do not take."""
+    given = {"--memory and --scalar": request.operands, "--grid": request.grid}
+    takes = {"kernel": tuple(given), "program": ("--memory and --scalar",)}
+    for flag, value in given.items():
+        if value and flag not in takes.get(level, ()):
+            raise SpyreError(f"{flag}: a module of the {level} level takes no such")
+    if request.inputs and level in takes:
+        raise SpyreError(f"a {level} takes addresses: --memory, not --input")
 
 
 def entry_of(module: ModuleOp, name: str) -> FuncOp:
@@ -91,6 +108,7 @@ def on_interpreter(module: ModuleOp, request: Request) -> Outcome:
     """Runs a module of the `spyre` level by the dialect's interpreter."""
     from spyre_mlir.interpreters.spyre import interpret
 
+    callees_first(module)
     function = entry_of(module, request.entry)
     arguments = function_arguments(function, request.inputs, request.seed)
     results = interpret(module, arguments, function.sym_name.data)
@@ -103,7 +121,6 @@ def on_card(module: ModuleOp, request: Request) -> Outcome:
 
     function = entry_of(module, request.entry)
     arguments = function_arguments(function, request.inputs, request.seed)
-    module.attributes.setdefault(CHIP, StringAttr(request.chip))
     finish(module, level_of(module))
     name = function.sym_name.data
     image = encode(module, numerics=request.numerics, entry=name)
@@ -138,8 +155,7 @@ def run_image(
     from spyre_runtime.formats import read_host, write_host
     from spyre_runtime.loader import load
 
-    chip = chip_named(request.chip)
-    card = Card(0, chip=chip)
+    card = Card(0, chip=request.chip)
     executable = load(card, data)
     memory = card.memory
     given = [memory.allocate(b.bytes).address for b in executable.arguments]
@@ -153,19 +169,7 @@ def run_image(
         read_host(memory, a, b.shape, torch_dtype(b.dtype), DeviceLayout(b.dims))
         for a, b in zip(made, executable.results, strict=True)
     ]
-    return Outcome(_numbered(results), image=executable.image, chip=chip)
-
-
-def chip_named(text: str) -> Chip:
-    """The chip of a name and settings."""
-    from spyre_mlir.target.chips import load_chip
-
-    name, *settings = text.split(",")
-    try:
-        pairs = dict(cast(tuple[str, str], s.split("=", 1)) for s in settings)
-        return load_chip(name).with_overrides(pairs)
-    except ValueError as error:
-        raise SpyreError(str(error)) from error
+    return Outcome(_numbered(results), image=executable.image, chip=request.chip)
 
 
 def _numbered(results: Sequence[torch.Tensor]) -> tuple[tuple[str, torch.Tensor], ...]:

@@ -106,3 +106,33 @@ def function_arguments(
             )
     limits = [index_limit(a) for a in args]
     return arguments_of([a.type for a in args], given, seed, limits)
+
+
+def difference(left: torch.Tensor, right: torch.Tensor) -> tuple[str, bool]:
+    """How two results differ, and whether they are equal up to the order of sums."""
+    unequal = left != right
+    if left.is_floating_point():
+        unequal &= ~(left.isnan() & right.isnan())
+    count = int(unequal.sum())
+    if not count:
+        return "the same", True
+    place = tuple(int(index) for index in unequal.nonzero()[0])
+    a, b = left.double(), right.double()
+    worst = float((a - b).abs().nan_to_num(float("inf"))[unequal].max())
+    rtol, atol = _TOLERANCES.get(left.dtype, (0.0, 0.0))
+    close = torch.allclose(a, b, rtol, atol, equal_nan=True)
+    verdict = "as the order of sums may make them" if close else "WRONG"
+    text = (
+        f"{count} of {left.numel()} elements differ, {verdict}: by at most "
+        f"{worst:.3g}, first {list(place)}: {left[place]} on the card, "
+        f"{right[place]} by the interpreter"
+    )
+    return text, close
+
+
+_TOLERANCES = {
+    torch.float16: (1e-3, 1e-5),
+    torch.bfloat16: (1.6e-2, 1e-5),
+    torch.float32: (1e-5, 1e-6),
+}
+"""Relative and absolute: a rounding of the type either way."""

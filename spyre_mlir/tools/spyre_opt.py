@@ -31,10 +31,12 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 from spyre_mlir.diagnostics import SpyreError
 from spyre_mlir.pipelines import PIPELINES
 from spyre_mlir.tools import instrumentation, problems
+from spyre_mlir.tools.chip_flags import add_chip_arguments, set_chip
 from spyre_mlir.tools.expected import expectations, mismatches
 from spyre_mlir.tools.located_parser import first_invalid, known_universe, parse_located
 from spyre_mlir.tools.pass_spelling import UsageError, collect_passes, unknown_pass
 from spyre_mlir.tools.problems import FoundError, Problem
+from spyre_mlir.tools.reproducer import Reproducer, check_round_trip
 from spyre_mlir.universe import SPYRE_UNIVERSE
 
 _SEPARATOR = re.compile(r"^// -----[ \t]*$", re.MULTILINE)
@@ -99,6 +101,12 @@ class SpyreOptMain(xDSLOptMain):
             help="verify the module after each pass",
         )
         arg_parser.add_argument(
+            "--verify-roundtrip",
+            action="store_true",
+            help="print and parse the input again, in both forms; it must be the same",
+        )
+        add_chip_arguments(arg_parser)
+        arg_parser.add_argument(
             "--debug-only",
             default="",
             metavar="PASS[,PASS]",
@@ -118,6 +126,9 @@ class SpyreOptMain(xDSLOptMain):
             )
         except ValueError as error:
             raise UsageError(str(error)) from error
+        for name in instrumentation.named_passes(self.args):
+            if name not in self.available_passes:
+                raise unknown_pass(name, self.available_passes)
         for name in filter(None, self.args.debug_only.split(",")):
             module = name.removeprefix("spyre-").replace("-", "_")
             logger = logging.getLogger(f"spyre_mlir.transforms.{module}")
@@ -182,12 +193,15 @@ class SpyreOptMain(xDSLOptMain):
         """Appends the printed result to `outputs`, or tells why there is none."""
         try:
             module = self._parse(text, name)
+            set_chip(module, self.args.chip, self.args.set)
             self._apply(module, watch)
             outputs.append(self.output_resulting_program(module))
         except ParseError as error:
             return problems.of_text(error)
         except FoundError as error:
             return problems.of_found(error, name)
+        except RecursionError:
+            return problems.of_message(problems.TOO_DEEP, name)
         except (DiagnosticException, UnregisteredConstructException) as error:
             return problems.of_message(str(error), name)
         return None
@@ -195,6 +209,8 @@ class SpyreOptMain(xDSLOptMain):
     def _parse(self, text: str, name: str) -> ModuleOp:
         module = parse_located(self.ctx, text, name, not self.args.no_implicit_module)
         self._verify(module, "")
+        if self.args.verify_roundtrip:
+            check_round_trip(self.ctx, module)
         return module
 
     def _verify(self, module: ModuleOp, during: str) -> None:
@@ -207,14 +223,16 @@ class SpyreOptMain(xDSLOptMain):
 
     def _apply(self, module: ModuleOp, watch: instrumentation.Watch) -> None:
         watch.start(module)
-        for pass_ in self.pipeline.passes:
-            watch.before(pass_.name, module)
-            try:
-                self._apply_one(pass_, module, watch)
-            except FoundError:
-                watch.failed(pass_.name, module)
-                raise
-            watch.after(pass_.name, module)
+        with Reproducer(self.args, self.pipeline.passes, module) as reproducer:
+            for pass_ in self.pipeline.passes:
+                watch.before(pass_.name, module)
+                reproducer.before(pass_, module)
+                try:
+                    self._apply_one(pass_, module, watch)
+                except FoundError:
+                    watch.failed(pass_.name, module)
+                    raise
+                watch.after(pass_.name, module)
 
     def _apply_one(
         self, pass_: ModulePass, module: ModuleOp, watch: instrumentation.Watch

@@ -4,8 +4,8 @@
 
 FILE is a Python script, IR of any level (spyre, ktdp, dev; `-` for standard input), or
 a `.spyre` image. Tensors come from `--input FILE.npy`, in order, or `--random SEED`.
-Kernels that take addresses get them by `--memory 'tensor<64x64xf16>=FILE.npy'`, in
-order; a type with a `#spyre.layout` lies in sticks.
+Kernels get their arguments in order: addresses by `--memory 'tensor<64x64xf16>=X.npy'`
+(a type with a `#spyre.layout` lies in sticks), numbers by `--scalar 5`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyExcepti
 from spyre_mlir.binary import ImageError
 from spyre_mlir.diagnostics import SpyreError
 from spyre_mlir.tools import problems
+from spyre_mlir.tools.chip_flags import add_chip_arguments, chip_named, set_chip
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from spyre_mlir.target.chip import Chip
     from spyre_mlir.tools.run_levels import Outcome, Request
     from spyre_mlir.tools.run_script import Launches
     from spyre_runtime.report import Report
@@ -45,32 +47,63 @@ def parser() -> argparse.ArgumentParser:
     add(
         "--memory",
         action="append",
+        dest="operands",
         default=[],
         metavar="TYPE[=NPY]",
-        help="next region",
+        help="next argument of a kernel: the address of such a region",
     )
+    add(
+        "--scalar",
+        action="append",
+        dest="operands",
+        type=number,
+        metavar="N",
+        help="next argument of a kernel: a number",
+    )
+    add("--grid", type=sizes, metavar="N,N", help="grid of a kernel, over its own")
     add("--entry", default="", metavar="NAME", help="function or program to run")
     add("--on", choices=("card", "interpreter"), default="card", help="what runs it")
+    add(
+        "--compare",
+        action="store_true",
+        help="run it on both and show where the results differ; exit 1 if they do",
+    )
     add("--print", action="store_true", help="print the results")
     add("--save", metavar="DIR", help="write the results to DIR/NAME.npy")
     add("--emit", metavar="FILE", help="write the image that ran")
     add("--report", choices=("text", "json", "none"), default="text", help="its form")
-    add("--chip", default="spyre", metavar="NAME", help="chip of target/chips")
-    add("--set", action="append", default=[], metavar="FIELD=N", help="change the chip")
+    add_chip_arguments(made)
     add("--numerics", choices=("ieee", "dl16"), default="ieee", help="16-bit floats")
     return made
 
 
-def _request(flags: argparse.Namespace) -> Request:
+def number(text: str) -> int | float:
+    """A whole number where it is one; ValueError if it is none."""
+    try:
+        return int(text, 0)
+    except ValueError:
+        return float(text)
+
+
+def sizes(text: str) -> tuple[int, ...]:
+    """`4,8` or `4x8`, each at least 1."""
+    found = tuple(int(part) for part in text.replace("x", ",").split(","))
+    if min(found) < 1:
+        raise ValueError(text)
+    return found
+
+
+def _request(flags: argparse.Namespace, chip: Chip) -> Request:
     from spyre_mlir.tools.run_levels import Request
 
     return Request(
         tuple(flags.input),
         flags.random,
-        tuple(flags.memory),
+        tuple(flags.operands),
         flags.entry,
+        flags.grid,
         flags.numerics,
-        ",".join([flags.chip, *flags.set]),
+        chip,
     )
 
 
@@ -91,28 +124,31 @@ def read_module(file: str) -> ModuleOp:
     return module
 
 
-def run_file(flags: argparse.Namespace) -> Outcome:
-    """Runs an image or a module of any level."""
+def run_file(flags: argparse.Namespace, on: str) -> Outcome:
+    """Runs an image or a module of any level; SpyreError if it cannot run there."""
     from spyre_mlir.tools import run_levels
-    from spyre_mlir.tools.run_addresses import on_addresses, on_kernels
+    from spyre_mlir.tools.run_addresses import kernel_on, on_kernels, program_on_card
 
-    request = _request(flags)
     if flags.file.endswith(".spyre"):
-        if flags.on == "interpreter":
+        if on == "interpreter":
             raise SpyreError("images run on the card: --on card")
+        request = _request(flags, chip_named(flags.chip, flags.set))
         data = Path(flags.file).read_bytes()
         arguments = run_levels.image_arguments(data, request)
         return run_levels.run_image(data, arguments, request)
     module = read_module(flags.file)
+    request = _request(flags, set_chip(module, flags.chip, flags.set))
     level = run_levels.level_of(module)
-    if level in ("kernel", "program"):
-        return on_addresses(module, level, request)
-    if flags.on == "interpreter":
-        if level == "dev":
+    run_levels.check_request(request, level)
+    if level == "kernel":
+        return kernel_on(on, module, request)
+    if on == "interpreter":
+        if level in ("dev", "program"):
             raise SpyreError("dev programs run on the card: --on card")
         run = on_kernels if level == "ktdp" else run_levels.on_interpreter
         return run(module, request)
-    return run_levels.on_card(module, request)
+    run = program_on_card if level == "program" else run_levels.on_card
+    return run(module, request)
 
 
 def report_of(outcome: Outcome) -> Report | None:
@@ -142,7 +178,12 @@ def show(outcome: Outcome, flags: argparse.Namespace) -> None:
             Path(flags.save).mkdir(parents=True, exist_ok=True)
             path = Path(flags.save) / f"{name.replace(' ', '_')}.npy"
             np.save(path, value.numpy())
-    if flags.emit and outcome.image is not None:
+    if flags.emit:
+        if outcome.image is None:
+            raise SpyreError(
+                f"--emit {flags.emit}: nothing that ran has an image",
+                ("images are made of modules with a function on tensors, on the card",),
+            )
         from spyre_mlir.binary.writer import write
 
         Path(flags.emit).write_bytes(write(outcome.image))
@@ -173,22 +214,39 @@ def show_launches(launches: Launches, form: str) -> None:
         sys.stdout.write("nothing was launched on the card\n")
 
 
-def run(flags: argparse.Namespace) -> None:
+def compare(flags: argparse.Namespace) -> int:
+    """Runs on both sides; prints a line for each result, gives the exit code."""
+    from spyre_mlir.tools.run_values import difference
+
+    card, oracle = (run_file(flags, on) for on in ("card", "interpreter"))
+    show(card, flags)
+    differ = False
+    for (name, left), (_, right) in zip(card.results, oracle.results, strict=True):
+        text, is_same = difference(left, right)
+        sys.stdout.write(f"{name}: {text}\n")
+        differ |= not is_same
+    return int(differ)
+
+
+def run(flags: argparse.Namespace) -> int:
     if flags.file.endswith(".py"):
         from spyre_mlir.tools.run_script import run_script
 
         launches = run_script(flags.file, flags.arguments)
         if flags.report != "none":
             show_launches(launches, flags.report)
+    elif flags.compare:
+        return compare(flags)
     else:
-        show(run_file(flags), flags)
+        show(run_file(flags, flags.on), flags)
+    return 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns the exit code."""
     flags = parser().parse_args(arguments)
     try:
-        run(flags)
+        return run(flags)
     except OSError as error:
         message = f"{error.filename}: {error.strerror}"
     except ParseError as error:
@@ -197,14 +255,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         message = problems.of_found(error, flags.file).text
     except (DiagnosticException, SpyreError, ImageError, IndexError) as error:
         message = f"spyre-run: error: {error}"
+    except RecursionError:
+        message = f"{flags.file}: error: {problems.TOO_DEEP}"
     except RuntimeError as error:
         from spyre_runtime.engine.errors import CardError
 
         if not isinstance(error, CardError):
             raise
         message = f"spyre-run: error: {error}"
-    else:
-        return 0
     sys.stderr.write(message + "\n")
     return 1
 

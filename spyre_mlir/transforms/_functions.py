@@ -10,12 +10,11 @@ from xdsl.dialects.builtin import FunctionType, StringAttr
 from xdsl.utils.exceptions import PassFailedException
 
 from spyre_mlir.dialects import spyre
+from spyre_mlir.dialects.ktdp import GRID
 from spyre_mlir.target.chip import Chip
 from spyre_mlir.target.chips import load_chip
 from spyre_mlir.transforms._errors import PassError
 
-GRID = "grid"
-"""Attribute of a kernel, a function that every core runs."""
 LX_BYTES = "lx_bytes"
 """Attribute of a staged kernel: scratchpad bytes from address 0 that it uses."""
 CHIP = "spyre.chip"

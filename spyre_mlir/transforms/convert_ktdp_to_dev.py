@@ -21,10 +21,11 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import affine, arith, builtin, func, linalg, scf, tensor
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr
+from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
+from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.analysis.ordering import lx_range
 from spyre_mlir.analysis.statements import LoopLevel
@@ -63,23 +64,28 @@ class ConvertKtdpToDevPass(ModulePass):
 
     def apply(self, ctx: Context, op: builtin.ModuleOp) -> None:
         for function in list(op.ops):
-            if isinstance(function, func.FuncOp) and is_staged_kernel(function):
+            if isinstance(function, func.FuncOp) and _is_kernel(function):
                 Rewriter.replace_op(function, kernel_program(function), [])
 
 
-def is_staged_kernel(function: func.FuncOp) -> bool:
-    """A kernel on the `ktdp` level: all that it takes is bases."""
-    return GRID in function.attributes and all(
-        isinstance(t, IndexType) for t in function.function_type.inputs
-    )
+def _is_kernel(function: func.FuncOp) -> bool:
+    """On the `ktdp` level, or a function with a grid that takes addresses."""
+    inputs = function.function_type.inputs
+    takes_addresses = all(isinstance(t, IndexType) for t in inputs)
+    is_staged = GRID in function.attributes and takes_addresses
+    return is_staged or ktdp.is_on_tiles(function)
 
 
 def kernel_program(function: func.FuncOp) -> dev.ProgramOp:
     """The program of a kernel in staged form."""
-    grid = function.attributes[GRID]
-    if not isinstance(grid, DenseArrayBase):
-        raise not_staged(function, "its grid is an array<i64>")
-    walk = _Walk(function, tuple(int(n) for n in grid.get_values()))
+    try:
+        grid = ktdp.grid_of(function)
+    except VerifyException as error:
+        raise not_staged(function, str(error)) from error
+    for type_ in function.function_type.inputs:
+        if not isinstance(type_, IndexType):
+            raise not_staged(function, f"it takes {type_}; a program takes addresses")
+    walk = _Walk(function, grid)
     walk.block(function.body.block)
     records = walk.records
     program = assemble_program(

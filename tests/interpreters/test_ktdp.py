@@ -504,3 +504,73 @@ def test_every_op_of_our_dialects_has_a_meaning() -> None:
     known = interpreted_ops()
     ops = (*Ktdp.operations, *SpyreOp.operations)
     assert not [op.name for op in ops if op not in known]
+
+
+UNSIGNED = """
+func.func @k(%base: index, %n: i32) attributes {{grid = [1]}} {{
+  %c0 = arith.constant 0 : index
+  %v = ktdp.construct_memory_view %base, sizes: [4], strides: [1] {{
+    coordinate_set = {box}, memory_space = {DRAM}
+  }} : memref<4xi32>
+  %t = ktdp.construct_access_tile %v[%c0] {{
+    access_tile_set = {box}, access_tile_order = {same}
+  }} : memref<4xi32> -> !ktdp.access_tile<4xindex>
+  %x = ktdp.load %t : !ktdp.access_tile<4xindex> -> tensor<4xi32>
+  %e = tensor.empty() : tensor<4xi32>
+  %y = linalg.generic {{
+    indexing_maps = [{same}, {same}], iterator_types = ["parallel"]
+  }} ins(%x : tensor<4xi32>) outs(%e : tensor<4xi32>) {{
+  ^bb0(%a: i32, %o: i32):
+    %i = linalg.index 0 : index
+    %c2 = arith.constant 2 : index
+    %half = arith.divui %i, %c2 : index
+    %more = arith.index_cast %half : index to i32
+    %q = arith.divui %a, %n : i32
+    %above = arith.cmpi ugt, %a, %n : i32
+    %chosen = arith.select %above, %q, %more : i32
+    linalg.yield %chosen : i32
+  }} -> tensor<4xi32>
+  ktdp.store %y, %t : tensor<4xi32>, !ktdp.access_tile<4xindex>
+  func.return
+}}
+"""
+
+
+def test_unsigned_arithmetic_reads_the_top_bit_as_a_number() -> None:
+    text = UNSIGNED.format(box=box(4), DRAM=DRAM, same=identity(1))
+    dram = torch.tensor([-1, 3, 1, -2], dtype=torch.int32).view(torch.uint8)
+    run_kernel(parse(text), [0, 2], dram)
+    expected = [0xFFFFFFFF // 2, 1, 1, 0xFFFFFFFE // 2]
+    assert dram.view(torch.int32).tolist() == expected
+
+
+LIVE = """
+func.func @k(%base: index, %n: index) attributes {{grid = [1]}} {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %v = ktdp.construct_memory_view %base, sizes: [1024], strides: [1] {{
+    coordinate_set = {box}, memory_space = {DRAM}
+  }} : memref<1024xf16>
+  %t = ktdp.construct_access_tile %v[%c0] {{
+    access_tile_set = {box}, access_tile_order = {same}
+  }} : memref<1024xf16> -> !ktdp.access_tile<1024xindex>
+  %a = ktdp.load %t : !ktdp.access_tile<1024xindex> -> tensor<1024xf16>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%s = %a) -> (tensor<1024xf16>) {{
+    %b = ktdp.load %t : !ktdp.access_tile<1024xindex> -> tensor<1024xf16>
+    %u = arith.addf %s, %b : tensor<1024xf16>
+    scf.yield %u : tensor<1024xf16>
+  }}
+  ktdp.store %r, %t : tensor<1024xf16>, !ktdp.access_tile<1024xindex>
+  func.return
+}}
+"""
+
+
+def test_tensors_alive_together_must_fit_the_scratchpad() -> None:
+    """The carried tensor, what is loaded and their sum: the load is read by the sum."""
+    module = parse(LIVE.format(box=box(1024), DRAM=DRAM, same=identity(1)))
+    dram = torch.ones(1024, dtype=torch.float16).view(torch.uint8)
+    run_kernel(module, [0, 5], dram, lx_bytes=2 * 2048)
+    assert (dram.view(torch.float16) == 6).all()
+    with pytest.raises(KernelError, match=r"4096 bytes are alive here.* has 4095"):
+        run_kernel(module, [0, 5], dram, lx_bytes=4095)

@@ -92,6 +92,24 @@ def test_reduce_gives_every_consumer_its_groups_sum(loop: bool) -> None:
     torch.testing.assert_close(got, want.repeat_interleave(4, 0))
 
 
+def test_a_reduction_may_drop_the_unit_sizes_of_its_partials() -> None:
+    bare = "tensor<4xf32>"
+    module = exchange(
+        f"%zero = arith.constant dense<0.0> : {bare}\n"
+        f"%q = ktdp.inter_tile_reduce(%f) consumer_tiles_per_group = {ALL}, "
+        f"identity(%zero : {bare}) : FUTURE -> {bare} {{\n"
+        f"^bb0(%a: {bare}, %b: {bare}):\n"
+        f"%s = arith.addf %a, %b : {bare}\nktdp.yield_reduced %s : {bare}\n}}\n"
+        f"%r = tensor.expand_shape %q [[0, 1]] output_shape [1, 4] : {bare} into "
+        "tensor<1x4xf32>\n",
+        "1x4xf32",
+        partial="1x4xf32",
+    )
+    x = torch.randn(8, 4)
+    want = x.reshape(2, 4, 4).sum(1).repeat_interleave(4, 0)
+    torch.testing.assert_close(run_exchange(module, x, 1, 4)[:, 0], want)
+
+
 def test_a_tile_that_is_no_consumer_receives_nothing() -> None:
     module = exchange(
         f"{ZERO}%r = ktdp.inter_tile_reduce(%f) consumer_tiles_per_group = "

@@ -32,7 +32,7 @@ def test_numbers_are_set_by_name() -> None:
         (StringAttr("spyre,cores"), 'does not read "name,field=value,..."'),
         (StringAttr("spyre,kores=3"), "no number kores; it has: cores"),
         (StringAttr("spyre,cores=many"), "'many' is not a number"),
-        (StringAttr("spyre,cores=0"), "cores = 0"),
+        (StringAttr("spyre,cores=0"), "cores is 0"),
         (StringAttr("telum"), 'no chip "telum"; there are: spyre'),
     ],
 )

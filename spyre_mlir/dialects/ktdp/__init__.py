@@ -32,6 +32,7 @@ from .exchange import (
     YieldReducedOp,
 )
 from .indirect import ConstructIndirectAccessTileOp, RegionTerminatorOp, Subscript
+from .kernels import GRID, grid_of, is_on_tiles
 from .sets import (
     SetError,
     box_set,
@@ -91,6 +92,7 @@ Ktdp = Dialect(
 
 __all__ = [
     "DRAM",
+    "GRID",
     "LX",
     "AccessTileType",
     "AnySpaceAttr",
@@ -123,6 +125,8 @@ __all__ = [
     "YieldReducedOp",
     "box_set",
     "contains",
+    "grid_of",
+    "is_on_tiles",
     "placement_factors",
     "set_extents",
     "set_values",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import (
     AffineSetAttr,
@@ -47,7 +47,7 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
 from .sets import SetError, contains, tiles_of_group
-from .types import TileFutureType
+from .types import TileFutureType, units_aside
 
 PRODUCERS = "producer_tiles_per_group"
 CONSUMERS = "consumer_tiles_per_group"
@@ -107,7 +107,7 @@ class InterTileProduceOp(IRDLOperation):
         last = self.body.block.last_op
         if not isinstance(last, YieldPartialOp):
             raise VerifyException("the region ends with ktdp.yield_partial")
-        if tuple(last.operand_types) != future.partials.data:
+        if not units_aside(last.operand_types, future.partials.data):
             raise VerifyException(
                 "yield_partial gives other types than the future carries"
             )
@@ -229,11 +229,14 @@ class DeliveryOp(IRDLOperation, ABC):
             return
         for group in self.groups:
             self._verify_sources(self.producer, group)
-        for partial, received in zip(
-            self.future_type.partials, self.received, strict=True
-        ):
+        for partial, received in zip(self.delivered, self.received, strict=True):
             assert isa(received.type, TensorType)
             self.verify_result(partial, received.type)
+
+    @property
+    def delivered(self) -> tuple[TensorType, ...]:
+        """The types of what is placed."""
+        return self.future_type.partials.data
 
     @abstractmethod
     def verify_result(self, partial: TensorType, received: TensorType) -> None:
@@ -359,11 +362,16 @@ class FoldOp(DeliveryOp, ABC):
     identity = var_operand_def(TensorType)
     combiner = region_def("single_block")
 
+    @property
+    def delivered(self) -> tuple[TensorType, ...]:
+        """The identities' types: the partials', with or without their unit sizes."""
+        return tuple(cast(Sequence[TensorType], self.identity.types))
+
     def verify_(self) -> None:
-        super().verify_()
-        partials = self.future_type.partials.data
-        if tuple(self.identity.types) != partials:
+        partials = self.delivered
+        if not units_aside(partials, self.future_type.partials.data):
             raise VerifyException("the identities have other types than the partials")
+        super().verify_()
         if tuple(self.combiner.block.arg_types) != partials * 2:
             raise VerifyException(
                 "the combiner takes every partial twice: all left ones, all right ones"

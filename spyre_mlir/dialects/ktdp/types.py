@@ -338,3 +338,13 @@ def shapes_agree(left: Sequence[int], right: Sequence[int]) -> bool:
     return len(left) == len(right) and all(
         DYNAMIC_INDEX in (a, b) or a == b for a, b in zip(left, right, strict=True)
     )
+
+
+def units_aside(left: Sequence[Attribute], right: Sequence[Attribute]) -> bool:
+    """Whether tensors are alike but for dimensions of size 1."""
+
+    def bare(type_: Attribute) -> tuple[Attribute, list[int]]:
+        assert isa(type_, TensorType)
+        return type_.element_type, [n for n in type_.get_shape() if n != 1]
+
+    return list(map(bare, left)) == list(map(bare, right))

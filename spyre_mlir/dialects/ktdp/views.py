@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     IndexType,
     IntegerAttr,
+    IntegerType,
     MemRefType,
     StringAttr,
     i64,
@@ -47,6 +48,7 @@ from .types import (
     MemorySpaceAttr,
     RuntimeArgType,
     SpyreMemorySpaceAttr,
+    shapes_agree,
     view_layout,
 )
 
@@ -92,7 +94,8 @@ class ConstructMemoryViewOp(IRDLOperation):
     space. A stick layout in the memref type gives logical sizes and coordinates; the
     stride of the stick dimension then steps whole sticks, and its lanes are
     contiguous. The coordinate set says which coordinates of a distributed view the
-    region holds; its symbols are the dynamic sizes, left to right.
+    region holds, all where it is left out; its symbols are the dynamic sizes, left to
+    right.
     """
 
     name = "ktdp.construct_memory_view"
@@ -159,10 +162,9 @@ class ConstructMemoryViewOp(IRDLOperation):
             raise VerifyException(
                 f"{len(sizes)} sizes for a view of rank {view.get_num_dims()}"
             )
-        if tuple(sizes) != view.get_shape():
-            raise VerifyException(
-                f"sizes {list(sizes)} differ from the shape of {view}"
-            )
+        if not shapes_agree(sizes, view.get_shape()):
+            shown = ", ".join("?" if s == DYNAMIC_INDEX else str(s) for s in sizes)
+            raise VerifyException(f"sizes [{shown}] differ from the shape of {view}")
         coordinates = self.coordinate_set.data
         if coordinates.num_dims != len(sizes):
             raise VerifyException(
@@ -209,9 +211,11 @@ class ConstructMemoryViewOp(IRDLOperation):
         sizes = _parse_sizes(parser, "sizes")
         parser.parse_punctuation(",")
         strides = _parse_sizes(parser, "strides")
-        properties, attributes = parse_properties(
-            parser, ("coordinate_set", "memory_space"), cls.name
-        )
+        properties, attributes = parse_properties(parser, ("memory_space",), cls.name)
+        listed = sizes[1].get_values()
+        known = [None if n == DYNAMIC_INDEX else n for n in listed]
+        whole = AffineSetAttr(box_set(known))
+        properties["coordinate_set"] = attributes.pop("coordinate_set", whole)
         parser.parse_punctuation(":")
         view = parser.parse_type()
         properties["static_sizes"] = sizes[1]
@@ -351,7 +355,9 @@ class RuntimeArgExtractOp(IRDLOperation):
         printer.print_attribute(self.result.type)
 
 
-def _parse_sizes(parser: Parser, keyword: str) -> tuple[Sequence[SSAValue], Attribute]:
+def _parse_sizes(
+    parser: Parser, keyword: str
+) -> tuple[Sequence[SSAValue], DenseArrayBase[IntegerType]]:
     parser.parse_keyword(keyword)
     parser.parse_punctuation(":")
     names, static = parse_dynamic_index_list_without_types(parser, DYNAMIC_INDEX)

@@ -4,9 +4,11 @@ What a `ktdp` kernel means: the oracle of the lowerings to and from it.
 
 Kernels run on real bytes. DRAM is one run of bytes, each core has a scratchpad that
 starts as NaN, and the cores take turns, switching only where one waits for another's
-contribution. Sums and matmuls accumulate in f32; every scalar function rounds to its
-result type. Reading or writing out of bounds, a deadlock and an op without a meaning
-are errors that name the op and the core.
+contribution. A tensor value is in the scratchpad from the op that makes it to the last
+that reads it, at no address. Sums and matmuls accumulate in f32; every scalar function
+rounds to its result type. Reading or writing out of bounds, tensors that do not fit the
+scratchpad together, a deadlock and an op without a meaning are errors that name the op
+and the core.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ LX_BYTES = 2 << 20
 
 def run_kernel(
     kernel: ModuleOp | FuncOp,
-    arguments: Sequence[int],
+    arguments: Sequence[int | float],
     dram: Tensor,
     grid: Sequence[int] | None = None,
     lx_bytes: int = LX_BYTES,
@@ -41,7 +43,7 @@ def run_kernel(
     """
     Runs a kernel on every core of its grid, changing the bytes of `dram`.
 
-    `arguments` are the function's, one integer each; `grid` replaces its attribute.
+    `arguments` are the function's, one number each; `grid` replaces its attribute.
     `last_fastest` numbers cores with the last grid dimension fastest instead of the
     first; it matters where a kernel names cores by number. A module with several
     functions needs the `name`, unless one alone has a grid. The result holds the

@@ -23,6 +23,7 @@ from spyre_mlir.dialects.ktdp import (
     InterTileReduceOp,
     InterTileReduceScatterOp,
     InterTileScatterOp,
+    TileFutureType,
     placement_factors,
 )
 
@@ -82,9 +83,16 @@ def run_produce(core: Core, op: InterTileProduceOp, _: Values) -> Steps:
         if core.number in op.producers(group):
             partials = yield from core.run(op.body.block, (group,))
             post = core.machine.posts.setdefault(future, Post())
-            post.contributions[core.number] = partials
+            post.contributions[core.number] = _shaped(
+                partials, _future(op).partials.data
+            )
             break
     return (future,)
+
+
+def _future(op: InterTileProduceOp) -> TileFutureType:
+    assert isinstance(op.future.type, TileFutureType)
+    return op.future.type
 
 
 @steps(
@@ -127,10 +135,20 @@ def _nothing(type_: object) -> Tensor:
 
 def _fold(core: Core, op: FoldOp, contributions: Sequence[Values]) -> Values:
     """Combines in ascending order of tiles; the identity is not needed."""
-    total = contributions[0]
-    for contribution in contributions[1:]:
+    given = [_shaped(partials, op.delivered) for partials in contributions]
+    total: Values = given[0]
+    for contribution in given[1:]:
         total = core.run_body(op.combiner.block, (*total, *contribution))
     return total
+
+
+def _shaped(values: Values, types: Sequence[TensorType]) -> Values:
+    """Tensors with the unit sizes of these types, where those are known."""
+    shapes = [type_.get_shape() for type_ in types]
+    return tuple(
+        value if DYNAMIC_INDEX in shape else value.reshape(shape)
+        for value, shape in zip(values, shapes, strict=True)
+    )
 
 
 def _placed(
@@ -152,7 +170,7 @@ def _placed(
     assert isa(received, TensorType)
     parts = op.consumer_count() if split else 1
     copies = op.source_count() if concat else 1
-    partial = op.future_type.partials.data[role]
+    partial = op.delivered[role]
     cuts, grown = placement_factors(partial, received, split, parts, concat, copies)
     slices = [_slice(partial, split, cuts, position) for partial in partials]
     return _assembled(slices, concat, grown) if concat else slices[0]

@@ -17,23 +17,24 @@ from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    DenseArrayBase,
-    IntegerAttr,
-    ModuleOp,
-    SymbolRefAttr,
-)
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator, SymbolTable
 from xdsl.utils.exceptions import InterpretationError
-from xdsl.utils.hints import isa
 
-from spyre_mlir.dialects.ktdp import DeliveryOp, InterTileProduceOp, SetError
+from spyre_mlir.dialects.ktdp import (
+    GRID,
+    DeliveryOp,
+    InterTileProduceOp,
+    SetError,
+    grid_of,
+)
 
 from .errors import DeadlockError, KernelError, describe, located
+from .lives import Lives, held_bytes
 from .memory import Memory
+from .values import argument
 
 Values: TypeAlias = tuple[Any, ...]
 Handler: TypeAlias = Callable[["Core", Any, Values], Values]
@@ -99,6 +100,8 @@ class Core:
             f"the scratchpad of core {number}", machine.lx_bytes
         )
         self.values: dict[SSAValue, Any] = {}
+        self.live_bytes = 0
+        """Scratchpad that tensor values hold which something is still to read."""
         self.produced: dict[Operation, int] = {}
         self.iteration: list[tuple[Tensor, ...]] = []
         """Coordinates of the linalg bodies being evaluated, innermost last."""
@@ -106,17 +109,35 @@ class Core:
     def run(self, block: Block, args: Values) -> Steps:
         """Runs a block; gives the operands of its terminator."""
         self.values.update(zip(block.args, args, strict=True))
+        ends = self.machine.lives.ends(block)
         for op in block.ops:
             operands = tuple(self.values[operand] for operand in op.operands)
             flow = FLOW.get(type(op))
             if flow is not None:
                 results = yield from flow(self, op, operands)
             elif op.has_trait(IsTerminator):
+                self._hold(op, ends[op])
                 return operands
             else:
                 results = self.perform(op, operands)
             self.values.update(zip(op.results, results, strict=True))
+            self._hold(op, ends[op])
         return ()
+
+    def _hold(self, op: Operation, ended: Sequence[SSAValue]) -> None:
+        """
+        Counts the tensors that an op makes, and no longer those that it reads last;
+        what a block gives to the op around it is counted there.
+        """
+        for sign, values in ((-1, ended), (1, op.results)):
+            for value in values:
+                self.live_bytes += sign * held_bytes(value, self.values[value])
+        if self.live_bytes > self.machine.lx_bytes:
+            message = (
+                f"tensor values of {self.live_bytes} bytes are alive here, the "
+                f"scratchpad has {self.machine.lx_bytes}"
+            )
+            raise located(op, self.number, InterpretationError(message))
 
     def run_body(self, block: Block, args: Values) -> Values:
         """Runs a block of which nothing can wait."""
@@ -156,6 +177,7 @@ class Machine:
         self.dram = Memory("DRAM", dram)
         self.grid = tuple(grid)
         self.lx_bytes = lx_bytes
+        self.lives = Lives()
         self.posts: dict[Future, Post] = {}
         self.cores = [
             Core(self, number, grid_coordinates(number, self.grid, last_fastest))
@@ -217,7 +239,7 @@ def _deadlock(waiting: dict[int, Wait]) -> DeadlockError:
 
 def run_kernel(
     kernel: ModuleOp | FuncOp,
-    arguments: Sequence[int],
+    arguments: Sequence[int | float],
     dram: Tensor,
     grid: Sequence[int] | None,
     lx_bytes: int,
@@ -236,12 +258,14 @@ def run_kernel(
     machine = Machine(
         module if isinstance(module, ModuleOp) else None,
         dram,
-        _grid(function) if grid is None else grid,
+        grid_of(function) if grid is None else grid,
         lx_bytes,
         last_fastest,
     )
+    types = function.function_type.inputs
+    values = tuple(map(argument, arguments, types))
     with torch.no_grad():
-        machine.launch(function, tuple(arguments))
+        machine.launch(function, values)
     return machine
 
 
@@ -252,18 +276,9 @@ def _kernel(kernel: ModuleOp | FuncOp, name: str | None) -> FuncOp:
     if name is not None:
         functions = [f for f in functions if f.sym_name.data == name]
     elif len(functions) > 1:
-        functions = [f for f in functions if "grid" in f.attributes]
+        functions = [f for f in functions if GRID in f.attributes]
     if len(functions) != 1:
         raise InterpretationError(
             f"expected one kernel, found {len(functions)}; name one"
         )
     return functions[0]
-
-
-def _grid(function: FuncOp) -> tuple[int, ...]:
-    grid = function.attributes.get("grid")
-    if isinstance(grid, DenseArrayBase):
-        return tuple(int(size) for size in grid.get_values())
-    if isa(grid, ArrayAttr[IntegerAttr]):
-        return tuple(size.value.data for size in grid)
-    raise InterpretationError(f"@{function.sym_name.data} has no grid attribute")

@@ -15,16 +15,17 @@ from typing import Any, TypeAlias, cast
 import torch
 from torch import Tensor
 from xdsl.dialects import affine, arith, math
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import InterpretationError
+from xdsl.utils.hints import isa
 
 from spyre_mlir.dialects import spyreop
 from spyre_mlir.target.opfuncs import OPFUNCS
 
 from . import affine as affine_values
 from .machine import Core, Values, handles
-from .values import Value, constant, dtype_of, rounded, widened
+from .values import Value, constant, dtype_of, element_of, rounded, widened
 
 Unary: TypeAlias = Callable[[Tensor], Tensor]
 Binary: TypeAlias = Callable[[Tensor, Tensor], Tensor]
@@ -75,9 +76,29 @@ def _multiply_add(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
     return a * b + c
 
 
+def _magnitude(a: Tensor, bits: int) -> Tensor:
+    """An integer of so many bits, or an index, read as unsigned."""
+    if bits < 64:
+        return a.to(torch.int64) & ((1 << bits) - 1)
+    if bool((a < 0).any()):
+        raise InterpretationError("unsigned arithmetic on 64 bits with the top bit set")
+    return a.to(torch.int64)
+
+
+UNSIGNED: dict[type[Operation], Binary] = {
+    arith.DivUIOp: lambda a, b: torch.div(a, b, rounding_mode="floor"),
+    arith.CeilDivUIOp: lambda a, b: -torch.div(-a, b, rounding_mode="floor"),
+    arith.RemUIOp: torch.remainder,
+    arith.MinUIOp: torch.minimum,
+    arith.MaxUIOp: torch.maximum,
+    arith.ShRUIOp: torch.bitwise_right_shift,
+}
+"""On magnitudes in int64."""
+
 TENSOR_FUNCTIONS: dict[type[Operation], Callable[..., Tensor]] = {
     **UNARY,
     **BINARY,
+    **UNSIGNED,
     math.FmaOp: _multiply_add,
 }
 """Ops that no row spells, on tensors in their compute type."""
@@ -102,6 +123,7 @@ INDEX_FUNCTIONS: dict[type[Operation], Callable[[int, int], int]] = {
     arith.XOrIOp: operator.xor,
     arith.ShLIOp: operator.lshift,
     arith.ShRSIOp: operator.rshift,
+    arith.ShRUIOp: operator.rshift,
 }
 """Index arithmetic; an unsigned op is exact as no index here is negative."""
 
@@ -175,7 +197,15 @@ def _apply(core: Core, op: Operation, operands: Values) -> Values:
     function = TENSOR_FUNCTIONS.get(type(op))
     if function is None:
         raise InterpretationError(f"{op.name} of {result} is not known")
-    return (rounded(function(*(widened(v) for v in operands)), result),)
+    given = [widened(v) for v in operands]
+    if type(op) in UNSIGNED:
+        given = [_magnitude(v, _bits(result)) for v in given]
+    return (rounded(function(*given), result),)
+
+
+def _bits(type_: Attribute) -> int:
+    element = element_of(type_)
+    return element.width.data if isa(element, IntegerType) else 64
 
 
 def _ops_of_rows() -> list[type[Operation]]:
@@ -207,10 +237,10 @@ def run_select(_: Core, op: arith.SelectOp, operands: Values) -> Values:
 def run_cmpi(_: Core, op: arith.CmpiOp, operands: Values) -> Values:
     name = arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]
     lhs, rhs = operands
-    if all(isinstance(v, int) for v in operands):
-        name = name.replace("u", "s") if name.startswith("u") else name
-    if name not in CMPI:
-        raise InterpretationError(f"unsigned comparison {name} of {op.lhs.type}")
+    if name.startswith("u"):
+        bits = _bits(op.lhs.type)
+        lhs, rhs = (_magnitude(torch.as_tensor(v), bits) for v in operands)
+        name = name.replace("u", "s")
     return (torch.as_tensor(CMPI[name](lhs, rhs)),)
 
 
@@ -224,12 +254,24 @@ def run_cmpf(_: Core, op: arith.CmpfOp, operands: Values) -> Values:
     arith.ExtFOp,
     arith.TruncFOp,
     arith.FPToSIOp,
-    arith.UIToFPOp,
-    arith.ExtUIOp,
     arith.IndexCastOp,
 )
 def run_cast(_: Core, op: Operation, operands: Values) -> Values:
     return (cast_value(cast(Value, operands[0]), op.results[0].type),)
+
+
+@handles(arith.UIToFPOp, arith.ExtUIOp)
+def run_from_unsigned(_: Core, op: Operation, operands: Values) -> Values:
+    value = operands[0]
+    if value.dtype != torch.bool:
+        value = _magnitude(value, _bits(op.operands[0].type))
+    return (cast_value(value, op.results[0].type),)
+
+
+@handles(arith.FPToUIOp)
+def run_to_unsigned(_: Core, op: arith.FPToUIOp, operands: Values) -> Values:
+    """Through 64 bits, of which the result keeps the low ones."""
+    return (cast_value(operands[0].to(torch.int64), op.result.type),)
 
 
 @handles(arith.SIToFPOp, arith.ExtSIOp)

@@ -31,6 +31,8 @@ from xdsl.ir import Attribute
 from xdsl.utils.exceptions import InterpretationError
 from xdsl.utils.hints import isa
 
+from spyre_mlir.dialects.ktdp import RuntimeArgType
+
 Value: TypeAlias = int | Tensor
 
 _FLOATS: dict[type[Attribute], torch.dtype] = {
@@ -97,6 +99,15 @@ def rounded(value: Tensor, type_: Attribute) -> Value:
     if isinstance(type_, IndexType) and value.ndim == 0:
         return int(value.item())
     return value.to(dtype_of(type_))
+
+
+def argument(number: int | float, type_: Attribute) -> Value:
+    """What a kernel is launched with, in the type that it takes."""
+    if isinstance(type_, RuntimeArgType):
+        type_ = type_.underlying
+    if isinstance(type_, IndexType):
+        return int(number)
+    return torch.tensor(number).to(dtype_of(type_))
 
 
 def constant(attr: Attribute, type_: Attribute) -> Value:

@@ -1,6 +1,13 @@
-// RUN: spyre-run %s --memory 'tensor<2x64xf16>' --memory 'tensor<2x64xf16>' --random 1 --print | filecheck %s
+// RUN: spyre-run %s --memory 'tensor<2x64xf16>' --memory 'tensor<2x64xf16>' --random 1 --print --on interpreter | filecheck %s
+// RUN: not spyre-run %s --memory 'tensor<2x64xf16>' --memory 'tensor<2x64xf16>' 2>&1 | filecheck %s --check-prefix CARD
+// RUN: not spyre-run %s --on interpreter --emit %t.spyre --memory 'tensor<2x64xf16>' --memory 'tensor<2x64xf16>' 2>&1 | filecheck %s --check-prefix EMIT
 
-// A kernel on addresses: each is a region of DRAM. This one copies.
+// A kernel on addresses: each is a region of DRAM. This one copies. It is not in the
+// staged form that the card runs, and is refused there.
+
+// CARD: spyre-run: error: {{.*}} is not in staged form
+// CARD: note: from run-ktdp.mlir:
+// EMIT: nothing that ran has an image
 
 // CHECK: memory 0: float16[2, 64]
 // CHECK: tensor({{\[\[}}[[FIRST:.*]],

@@ -1,9 +1,10 @@
 // RUN: spyre-opt %s --split-input-file --verify-diagnostics -o /dev/null
+// RUN: not spyre-opt %S/Inputs/expected.mlir --verify-diagnostics 2>&1 | filecheck %S/Inputs/expected.mlir
 
 // An expected error at the next line, by number and by word.
 
 func.func @reduction(%a: tensor<4x8xf16>) -> tensor<4x1xf16> {
-  // expected-error@+1 {{the card has no reduction "norm"}}
+  // expected-error @+1 {{the card has no reduction "norm"}}
   %0 = spyre.reduce "norm" %a {dims = array<i64: 1>} : tensor<4x8xf16> -> tensor<4x1xf16>
   func.return %0 : tensor<4x1xf16>
 }
