@@ -44,6 +44,8 @@ class Expected:
     line: int
     pattern: str
     comment_line: int
+    text: str = ""
+    """As the comment has it."""
 
     def matches(self, found: Diagnosed) -> bool:
         return (
@@ -66,7 +68,8 @@ def expectations(text: str) -> list[Expected]:
         offset = _WORDS[where] if where in _WORDS else int(where)
         target = 0 if where == "unknown" else number + offset
         pattern = _pattern(match["text"]) if match["re"] else re.escape(match["text"])
-        found.append(Expected(match["severity"], target, pattern, number))
+        text = match["text"]
+        found.append(Expected(match["severity"], target, pattern, number, text))
     return found
 
 
@@ -97,5 +100,5 @@ def _unmet(expected: Expected) -> str:
             f"{expected.comment_line}: error: this expects nothing; it reads "
             "expected-error @+1 {{text}}"
         )
-    line = f"{expected.comment_line}: error: expected {expected.severity}"
-    return f"{line} was not produced"
+    what = f'expected {expected.severity} "{expected.text}"'
+    return f"{expected.comment_line}: error: {what} was not produced"
