@@ -15,7 +15,7 @@
 // CHECK:      func.func @good
 
 // UNMATCHED: errors.mlir:29: error: unexpected error: {{.*}}
-// UNMATCHED: errors.mlir:{{[0-9]+}}: error: expected error was not produced
+// UNMATCHED: errors.mlir:{{[0-9]+}}: error: expected error "nothing is wrong here" was not produced
 // MISSING: spyre-opt: error: {{.*}}.missing: No such file or directory
 // BINARY: error: {{.*}}.binary: this is no IR text
 // STDIN: func.func @empty
