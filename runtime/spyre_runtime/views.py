@@ -27,8 +27,8 @@ from .formats import (
     device_dtype,
     device_view,
     linear_view,
-    read_host,
     rectangles,
+    whole,
     write_host,
 )
 from .memory import Block, CardMemory, Tiled
@@ -116,15 +116,16 @@ def write_view(memory: CardMemory, view: View, source: torch.Tensor) -> None:
     if not isinstance(layout, Tiled):
         _linear(memory, view).copy_(source)
         return
-    if DTYPE_NAMES.get(view.dtype) != layout.dtype:
-        _write_as_other_dtype(memory, view, layout, source)
+    if DTYPE_NAMES.get(view.dtype) != layout.dtype or _has_overlaps(view):
+        _write_in_image(memory, view, layout, source)
         return
     parts = _parts(layout, view)
     if parts is not None:
         for part in parts:
             device_view(memory, block.address, layout, part).copy_(part.of(source))
     elif _is_all_in_order(layout, view):
-        write_host(memory, block.address, source.reshape(layout.shape), layout.layout)
+        values = source.reshape(layout.shape)
+        write_host(memory, block.address, values, layout.layout, layout.dtype)
     else:
         elements = _elements(memory, view, layout)
         values = source.to(view.dtype).to(elements.dtype)
@@ -169,9 +170,12 @@ def _linear(memory: CardMemory, view: View) -> torch.Tensor:
 
 
 def _image(memory: CardMemory, block: Block, tiled: Tiled) -> torch.Tensor:
-    """The whole block as a row-major CPU tensor."""
-    dtype = TORCH_DTYPES[tiled.dtype]
-    return read_host(memory, block.address, tiled.shape, dtype, tiled.layout)
+    """The whole block as a row-major CPU tensor; bools are whatever their bytes are."""
+    dtype = torch.uint8 if tiled.dtype == "i1" else TORCH_DTYPES[tiled.dtype]
+    image = torch.empty(tiled.shape, dtype=dtype, device="cpu")
+    for part in whole(tiled):
+        part.of(image).copy_(device_view(memory, block.address, tiled, part))
+    return image
 
 
 def _as_host(image: torch.Tensor, view: View) -> torch.Tensor:
@@ -183,9 +187,20 @@ def _as_host(image: torch.Tensor, view: View) -> torch.Tensor:
     return flat.view(view.dtype).as_strided(view.sizes, view.strides, view.offset)
 
 
-def _write_as_other_dtype(
+def _has_overlaps(view: View) -> bool:
+    """Whether elements may share a place: a dimension steps inside shorter ones."""
+    span = 1
+    for stride, size in sorted(zip(view.strides, view.sizes, strict=True)):
+        if size > 1 and stride < span:
+            return True
+        span += stride * (size - 1)
+    return False
+
+
+def _write_in_image(
     memory: CardMemory, view: View, tiled: Tiled, source: torch.Tensor
 ) -> None:
+    """A write that sticks do not tell apart, done on all bytes in host order."""
     image = _image(memory, view.block, tiled)
     part = _as_host(image, view)
     part.copy_(source)
@@ -194,7 +209,9 @@ def _write_as_other_dtype(
             part.untyped_storage()
         )
         image.view(-1).view(torch.uint8).copy_(grown[: image.nbytes])
-    write_host(memory, view.block.address, image, tiled.layout)
+    for rectangle in whole(tiled):
+        target = device_view(memory, view.block.address, tiled, rectangle)
+        target.copy_(rectangle.of(image))
 
 
 def _is_all_in_order(tiled: Tiled, view: View) -> bool:

@@ -388,7 +388,15 @@ Tensor& set_empty(Tensor& self) {
 
 // ---- Kernels: moving elements
 
+bool is_same_view(const Tensor& one, const Tensor& other) {
+  return one.is_alias_of(other) && one.storage_offset() == other.storage_offset() &&
+         one.sizes() == other.sizes() && one.strides() == other.strides() &&
+         one.scalar_type() == other.scalar_type() && one.is_conj() == other.is_conj() &&
+         one.is_neg() == other.is_neg();
+}
+
 Tensor copy_from(const Tensor& source, const Tensor& target, bool) {
+  if (is_same_view(source, target)) return target;
   at::assert_no_internal_overlap(target);
   at::assert_no_partial_overlap(target, source);
   ask<void>("copy", source, target);
@@ -403,18 +411,38 @@ Tensor copy_from_and_resize(const Tensor& source, const Tensor& target) {
   return target;
 }
 
-// A copy on the host, where repeated elements share their place as on the card: so an
-// operator finds the overlaps that it refuses there.
-Tensor to_host(const Tensor& self) {
-  auto once = self;
+// The elements from a tensor's first to its last, if some of its own share a place.
+std::optional<int64_t> shared_span(const Tensor& self) {
+  std::vector<std::pair<int64_t, int64_t>> steps;
   for (int64_t dim = 0; dim < self.dim(); ++dim)
-    if (self.stride(dim) == 0 && self.size(dim) > 1) once = once.narrow(dim, 0, 1);
-  return once.to(c10::kCPU).expand(self.sizes());
+    if (self.size(dim) != 1) steps.emplace_back(self.stride(dim), self.size(dim));
+  std::sort(steps.begin(), steps.end());
+  int64_t span = 1;
+  bool is_shared = false;
+  for (const auto& [stride, size] : steps) {
+    is_shared |= stride < span;
+    span += stride * (size - 1);
+  }
+  if (!is_shared || self.numel() == 0) return std::nullopt;
+  return span;
+}
+
+// A copy on the host, whose elements share places as they do on the card: so an
+// operator finds the overlaps that it refuses, or works on them.
+Tensor to_host(const Tensor& self) {
+  const auto span = shared_span(self);
+  if (!span) return self.to(c10::kCPU);
+  const auto all = self.as_strided({*span}, {1}, self.storage_offset());
+  return all.to(c10::kCPU).as_strided(self.sizes(), self.strides());
 }
 
 std::vector<Tensor> all_to_host(at::TensorList tensors) {
   std::vector<Tensor> out;
-  for (const Tensor& tensor : tensors) out.push_back(to_host(tensor));
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    size_t first = 0;
+    while (first < i && !is_same_view(tensors[first], tensors[i])) ++first;
+    out.push_back(first < i ? out[first] : to_host(tensors[i]));
+  }
   return out;
 }
 
