@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import sympy
 import torch
@@ -44,23 +44,7 @@ class ConcreteGraph:
         """Why nodes of some form are not imported, or ""."""
         placeholders = gm.graph.find_nodes(op="placeholder")
         for node, argument in zip(placeholders, arguments, strict=True):
-            self._bind(node.meta.get("val"), argument)
-
-    def _bind(self, promised: Any, given: Any) -> None:
-        if isinstance(promised, torch.Tensor):
-            for part in ("size", "stride"):
-                pairs = zip(
-                    getattr(promised, part)(), getattr(given, part)(), strict=True
-                )
-                for symbol, number in pairs:
-                    self._bind(symbol, number)
-        elif isinstance(promised, SymbolicNumber):
-            symbol = promised.node.expr
-            if isinstance(symbol, sympy.Symbol):
-                number = given
-                if isinstance(given, SymbolicNumber):
-                    number = given.node.hint
-                self.symbols.setdefault(symbol, sympy.sympify(number))
+            bind(self.symbols, node.meta.get("val"), argument)
 
     def number(self, value: Any) -> Any:
         """A number that is not symbolic."""
@@ -100,6 +84,54 @@ class ConcreteGraph:
         if not isinstance(value, SymbolicNumber):
             return self.is_number(node)
         return not sympy.sympify(value.node.expr).free_symbols - self.symbols.keys()
+
+
+def bind(symbols: dict[sympy.Symbol, Any], promised: Any, given: Any) -> None:
+    """
+    Notes what symbols are, where a value was promised in their terms and is there now.
+    Effect tokens are promised as tensors and given as None.
+    """
+    if isinstance(promised, sympy.Symbol):
+        symbols.setdefault(promised, sympy.sympify(given))
+    elif isinstance(promised, SymbolicNumber):
+        if isinstance(given, SymbolicNumber):
+            given = given.node.hint
+        bind(symbols, *_simple(promised.node.expr, given))
+    elif isinstance(promised, torch.Tensor) and isinstance(given, torch.Tensor):
+        for pair in zip(_extents(promised), _extents(given), strict=True):
+            bind(symbols, *pair)
+    elif isinstance(promised, (tuple, list)) and isinstance(given, (tuple, list)):
+        parts = cast(Sequence[Any], promised), cast(Sequence[Any], given)
+        for pair in zip(*parts, strict=True):
+            bind(symbols, *pair)
+
+
+def _simple(expr: sympy.Basic, given: Any) -> tuple[Any, Any]:
+    """A bool is promised as `Eq(u0, 1)`."""
+    if isinstance(expr, sympy.Eq) and isinstance(given, bool):
+        symbol, one = expr.args
+        if one == 1:
+            return symbol, int(given)
+    return expr, given
+
+
+def _extents(tensor: torch.Tensor) -> tuple[Any, ...]:
+    if tensor.layout != torch.strided:
+        return tuple(tensor.shape)
+    return (*tensor.shape, *tensor.stride())
+
+
+def free_symbols(value: Any) -> set[sympy.Symbol]:
+    """Symbols in what is promised of a value: sizes, strides, numbers."""
+    if isinstance(value, sympy.Symbol):
+        return {value}
+    if isinstance(value, SymbolicNumber):
+        return set(sympy.sympify(value.node.expr).free_symbols)
+    if isinstance(value, torch.Tensor):
+        value = _extents(value)
+    if isinstance(value, (tuple, list)):
+        return set().union(*map(free_symbols, cast(Sequence[Any], value)))
+    return set()
 
 
 def _python_number(value: SymbolicNumber, found: Any) -> int | float | bool:

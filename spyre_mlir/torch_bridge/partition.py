@@ -243,14 +243,15 @@ def _waits(decisions: Mapping[fx.Node, Decision]) -> dict[fx.Node, set[fx.Node]]
     last: fx.Node | None = None
     for node in decisions:
         waits[node] = {n for n in node.all_input_nodes if n in decisions}
-        if decisions[node].side == "host" and _is_impure(node):
+        if decisions[node].side == "host" and is_impure(node):
             if last is not None:
                 waits[node].add(last)
             last = node
     return waits
 
 
-def _is_impure(node: fx.Node) -> bool:
+def is_impure(node: fx.Node) -> bool:
+    """Whether a node must keep its place among others of the kind."""
     if not isinstance(node.target, torch._ops.OpOverload):
         return node.target is not operator.getitem
     tags = node.target.tags
