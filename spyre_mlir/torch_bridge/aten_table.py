@@ -288,6 +288,8 @@ DECOMPOSED: dict[str, Row] = {
 }
 """Rewritten by AOTAutograd; PyTorch's core ATen decompositions come on top."""
 
+ASSERTION = "checked, but no work"
+
 HOST: dict[str, Row] = {
     **_host(
         "convolution.default conv1d.default conv2d.default conv3d.default "
@@ -308,8 +310,22 @@ HOST: dict[str, Row] = {
     **_host(
         "index_put.default _unsafe_index_put.default index_copy.default "
         "index_add.default scatter.value scatter.src scatter_add.default "
-        "scatter_reduce.two nonzero.default masked_scatter.default",
+        "scatter_reduce.two masked_scatter.default",
         "writes at indices that a tensor holds",
+    ),
+    **_host(
+        "nonzero.default masked_select.default unique_dim.default _unique2.default "
+        "unique_consecutive.default repeat_interleave.Tensor",
+        "the size of its result depends on data",
+    ),
+    **_host("_local_scalar_dense.default item.default", "Python reads its value"),
+    **_host("_print.default", "it prints"),
+    **_host(
+        "_assert_scalar.default _assert_async.default _assert_async.msg "
+        "_assert_tensor_metadata.default _functional_assert_async.msg "
+        "_functional_assert_scalar.default _linalg_check_errors.default "
+        "sym_constrain_range.default sym_constrain_range_for_size.default",
+        ASSERTION,
     ),
     **_host(
         "rand.default randn.default randint.low rand_like.default "
@@ -353,3 +369,9 @@ def key(op: object) -> str:
 
 def row_of(op: object) -> Row | None:
     return TABLE.get(key(op))
+
+
+def is_assertion(op: object) -> bool:
+    """Checks what a program relies on, and raises as eager PyTorch does."""
+    row = row_of(op)
+    return row is not None and row.note == ASSERTION

@@ -19,9 +19,12 @@ from torch import fx
 from spyre_mlir.config import Options
 from spyre_mlir.diagnostics import OptionError
 
+from .concrete import free_symbols
+from .higher_order import Bodies
 from .keys import Key, current_card, program_key, static_inputs
 from .partition import is_mutation
 from .program import Program
+from .stages import StagedGraph, split
 
 Compiled = Callable[[list[Any]], tuple[Any, ...]]
 
@@ -49,7 +52,7 @@ def spyre_mlir(
     def compile_graph(
         graph: fx.GraphModule, inputs: Sequence[Any], static: Collection[int]
     ) -> Compiled:
-        compiled = CompiledGraph(graph, inputs, parsed, static)
+        compiled = compiled_graph(graph, inputs, parsed, static)
 
         # a plain function, whose attributes AOTAutograd's wrappers keep
         def run(arguments: list[Any]) -> tuple[Any, ...]:
@@ -77,6 +80,31 @@ def spyre_mlir(
         return backend(gm, example_inputs)
 
 
+def compiled_graph(
+    gm: fx.GraphModule,
+    inputs: Sequence[Any],
+    options: Options,
+    static: Collection[int] = (),
+) -> Compiled:
+    """
+    A graph as a function of its arguments. It is compiled for `inputs`, real or fake,
+    at once if their sizes are known; a graph where sizes depend on data is cut first.
+    """
+    stages = split(gm)
+    if not stages:
+        return CompiledGraph(gm, inputs, options, static)
+
+    def compile_stage(part: fx.GraphModule, fixed: Collection[int]) -> Compiled:
+        return CompiledGraph(part, promised_inputs(part), options, fixed)
+
+    return StagedGraph(gm, stages, static, compile_stage)
+
+
+def promised_inputs(gm: fx.GraphModule) -> list[Any]:
+    """What a graph says of its arguments: fake tensors and numbers."""
+    return [node.meta.get("val") for node in gm.graph.find_nodes(op="placeholder")]
+
+
 class CompiledGraph:
     """A graph and its programs by concrete key."""
 
@@ -89,10 +117,12 @@ class CompiledGraph:
     ):
         self.gm = gm
         self.options = options
-        self.static = frozenset(static)
-        self.mutates = any(is_mutation(node) for node in gm.graph.nodes)
+        self.static = frozenset(static) - _mutated(gm)
         self.programs: dict[Key, Program] = {}
-        if not any(_is_symbolic(x) for x in inputs):
+        self.bodies = Bodies(
+            lambda body: compiled_graph(body, promised_inputs(body), options)
+        )
+        if not any(map(_is_symbolic, inputs)):
             self._program(inputs)
 
     def _program(self, arguments: Sequence[Any]) -> Program:
@@ -100,13 +130,15 @@ class CompiledGraph:
 
         with torch._C._DisableTorchDispatch(), unset_fake_temporarily():
             card = current_card()
-            key = (card, program_key(arguments, self.static, self.mutates))
-            program = Program(self.gm, arguments, self.options, self.static, card)
+            key = (card, program_key(arguments, self.static))
+            program = Program(
+                self.gm, arguments, self.options, self.bodies, self.static, card
+            )
         self.programs[key] = program
         return program
 
     def __call__(self, arguments: list[Any]) -> tuple[Any, ...]:
-        key = (current_card(), program_key(arguments, self.static, self.mutates))
+        key = (current_card(), program_key(arguments, self.static))
         program = self.programs.get(key)
         if program is None:
             program = self._program(arguments)
@@ -114,7 +146,13 @@ class CompiledGraph:
             return program(arguments)
 
 
+def _mutated(gm: fx.GraphModule) -> set[int]:
+    """Positions of the inputs that a graph writes."""
+    written = {node.args[0] for node in gm.graph.nodes if is_mutation(node)}
+    placeholders = gm.graph.find_nodes(op="placeholder")
+    return {k for k, node in enumerate(placeholders) if node in written}
+
+
 def _is_symbolic(value: Any) -> bool:
-    if isinstance(value, torch.Tensor):
-        return any(isinstance(n, torch.SymInt) for n in (*value.shape, *value.stride()))
-    return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
+    """Whether a size is not a number, or nothing is known at all."""
+    return value is None or bool(free_symbols(value))

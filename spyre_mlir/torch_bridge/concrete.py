@@ -78,12 +78,13 @@ class ConcreteGraph:
     def is_number(self, node: fx.Node) -> bool:
         return isinstance(node.meta.get("val"), SymbolicNumber | int | float)
 
+    def is_known(self, node: fx.Node) -> bool:
+        """Whether the sizes of what it gives follow from those of the inputs."""
+        return free_symbols(node.meta.get("val")) <= self.symbols.keys()
+
     def is_known_number(self, node: fx.Node) -> bool:
         """A number that follows from the sizes."""
-        value = node.meta.get("val")
-        if not isinstance(value, SymbolicNumber):
-            return self.is_number(node)
-        return not sympy.sympify(value.node.expr).free_symbols - self.symbols.keys()
+        return self.is_known(node) and self.is_number(node)
 
 
 def bind(symbols: dict[sympy.Symbol, Any], promised: Any, given: Any) -> None:
@@ -155,8 +156,14 @@ def tensors_of(node: fx.Node) -> tuple[torch.Tensor, ...]:
 
 
 def user_line(node: fx.Node) -> SourceLine | None:
-    """The innermost line of the node's stack that is not PyTorch's own."""
-    return _innermost(node.stack_trace) if node.stack_trace else None
+    """
+    The innermost line of the node's stack that is not PyTorch's own. PyTorch's passes
+    make nodes without a stack, whose parts have it.
+    """
+    for found in (node, *node.users):
+        if found.stack_trace:
+            return _innermost(found.stack_trace)
+    return None
 
 
 @lru_cache(maxsize=4096)

@@ -95,6 +95,11 @@ class Traffic:
         for counts in vars(self).values():
             counts[:] = (0, 0)
 
+    def add(self, other: Traffic) -> None:
+        for name, counts in vars(self).items():
+            for k, number in enumerate(getattr(other, name)):
+                counts[k] += number
+
     def __str__(self) -> str:
         parts = [
             f"{times} {name} of {nbytes} bytes"

@@ -21,29 +21,22 @@ from spyre_mlir.algebra.layout import DeviceLayout
 Key = tuple[Any, ...]
 
 
-def program_key(
-    arguments: Sequence[Any], static: Collection[int] = (), mutates: bool = True
-) -> Key:
+def program_key(arguments: Sequence[Any], static: Collection[int] = ()) -> Key:
     """
-    Numbers, and each tensor's form, not its values; for a graph that mutates inputs
-    also which of them share a storage. What is static has the form that Dynamo
-    guards, and a layout that is the program's to choose.
+    Numbers, and each tensor's form, not its values. What is static has the form that
+    Dynamo guards, and a layout that is the program's to choose. Inputs may share
+    memory, since all that a graph changes is written at the end of a call.
     """
     parts: list[Any] = []
-    seen: dict[int, int] = {}
     for position, value in enumerate(arguments):
         if not isinstance(value, torch.Tensor):
             parts.append(value)
             continue
-        if mutates and type(value) in (torch.Tensor, torch.nn.Parameter):
-            address = value.untyped_storage().data_ptr()
-            if address:
-                parts.append(seen.setdefault(address, position))
         if position in static:
             continue
         device = value.device
         form = (value.shape, value.stride(), value.dtype, device)
-        if device.type != "cpu":
+        if device.type == "spyre":
             form = (*form, layout_of(value))
         parts.append(form)
     return tuple(parts)
@@ -54,7 +47,7 @@ def layout_of(tensor: torch.Tensor) -> DeviceLayout | None:
     The layout in which a program takes a tensor: for card tensors the one they have;
     None is the default of their dimensions.
     """
-    if tensor.device.type == "cpu":
+    if tensor.device.type != "spyre":
         return None
     sizes, strides = tuple(tensor.shape), tensor.stride()
     if isinstance(tensor, FakeTensor):

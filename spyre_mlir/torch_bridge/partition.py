@@ -19,11 +19,12 @@ from typing import Literal
 import torch
 from torch import fx
 
-from .aten_table import row_of
+from .aten_table import is_assertion, key, row_of
 from .concrete import ConcreteGraph, DataDependent, tensors_of
 from .dtypes import MAX_RANK, NAMES
 from .emit import TensorMeta
 from .fx_importer import importable
+from .higher_order import BRANCHING, ROW_BY_ROW, name_of, operation_of
 
 Side = Literal["card", "host"]
 
@@ -34,7 +35,7 @@ class Decision:
 
     side: Side
     reason: str = ""
-    """Empty on the host: it follows its operands, which are there anyway."""
+    """Empty on the host: no work, or its operands are there anyway."""
 
 
 CARD = Decision("card")
@@ -95,11 +96,11 @@ def _decide(
         return Decision(decisions[source].side) if source in decisions else CARD
     try:
         reason = _refusal(graph, node, device)
-    except DataDependent as error:
-        reason = error.reason
+    except DataDependent:
+        reason = "the size of its result depends on data"
     if not reason:
         return CARD
-    by_right = _is_scalar(node) or _is_elsewhere(node, device)
+    by_right = _is_scalar(node) or _is_elsewhere(node, device) or _is_control(node)
     return Decision("host", "" if by_right else reason)
 
 
@@ -117,20 +118,31 @@ def _is_scalar(node: fx.Node) -> bool:
 
 def _is_elsewhere(node: fx.Node, device: torch.device) -> bool:
     """
-    What runs on the CPU, or brings tensors from one device to another, where the
-    graph's card is not the CPU: the program says so.
+    What runs on the CPU or on `meta`, or brings tensors from one device to another,
+    where the card's tensors are elsewhere: the program says so.
     """
+    if operation_of(node) is not node.target:
+        return False  # its state of random numbers or token is no operand
     places = {t.device for n in (node, *node.all_input_nodes) for t in tensors_of(n)}
-    return device.type != "cpu" and torch.device("cpu") in places
+    return any(place != device and place.type != "spyre" for place in places)
+
+
+def _is_control(node: fx.Node) -> bool:
+    """Chooses what runs, or checks: the host reads predicates but computes nothing."""
+    return name_of(node) in BRANCHING or is_assertion(operation_of(node))
 
 
 def _refusal(graph: ConcreteGraph, node: fx.Node, device: torch.device) -> str:
     """Why the card does not take a node, or ""."""
-    row = row_of(node.target)
+    if name_of(node) in ROW_BY_ROW:
+        return "the host cuts its operands into rows; its body runs on the card"
+    row = row_of(operation_of(node))
     if row is None:
         return "no row of the operator table names it"
     if row.how != "import":
         return row.note
+    if name_of(node):
+        return f"it runs in PyTorch below {key(node.target)}"
     operands = [t for n in node.all_input_nodes for t in tensors_of(n)]
     results = tensors_of(node)
     if not results:

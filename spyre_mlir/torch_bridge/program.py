@@ -29,6 +29,7 @@ from .aten_table import key
 from .concrete import ConcreteGraph, tensors_of, user_line
 from .execute import Executable, Input, Output, SegmentCode, executor, restride
 from .fx_importer import Imported, SegmentImporter
+from .higher_order import Bodies, implementation, operation_of
 from .keys import layout_of, visible_layout
 from .partition import (
     Decision,
@@ -40,7 +41,7 @@ from .partition import (
     refuse,
     segment,
 )
-from .report import FallbackWarning, HostOp, Report, record
+from .report import FallbackWarning, HostOp, Report, called
 
 log = logging.getLogger(__name__)
 
@@ -65,12 +66,14 @@ class Program:
         gm: fx.GraphModule,
         arguments: Sequence[Any],
         options: Options,
+        bodies: Bodies,
         static: Collection[int] = (),
         index: int = 0,
     ):
         """
-        `static` are positions of arguments that stay the same from call to call,
-        `index` is the card that runs graphs without card tensors.
+        `bodies` are the graphs that operations hold, `static` the positions of
+        arguments that stay the same from call to call, `index` is the card that runs
+        graphs without card tensors.
         """
         begin = time.perf_counter()
         self.graph = ConcreteGraph(gm, arguments)
@@ -83,7 +86,9 @@ class Program:
         self.mutations = [n for n in nodes if is_mutation(n)]
         self.output: fx.Node = nodes[-1]
         self.constants = {
-            n: _attribute(gm, n.target) for n in nodes if n.op == "get_attr"
+            n: bodies.bound(n, _attribute(gm, n.target))
+            for n in nodes
+            if n.op == "get_attr"
         }
         self.inputs = self._inputs(arguments, static)
         with phase("partition"):
@@ -101,11 +106,10 @@ class Program:
     def _inputs(
         self, arguments: Sequence[Any], static: Collection[int]
     ) -> dict[fx.Node, Input]:
-        """What is known of placeholders and constants; mutated ones are not static."""
-        mutated = {node.args[0] for node in self.mutations}
+        """What is known of placeholders and constants."""
         inputs = {node: Input(is_static=True) for node in self.constants}
         for position, node in enumerate(self.placeholders):
-            if position in static and node not in mutated:
+            if position in static:
                 inputs[node] = Input(is_static=True)
             elif isinstance(arguments[position], torch.Tensor):
                 inputs[node] = Input(layout=layout_of(arguments[position]))
@@ -210,7 +214,7 @@ class Program:
         meta = self.graph.metas(node)[0]
         (fake,) = tensors_of(node)
         layout = None
-        if fake.device.type != "cpu":
+        if fake.device.type == "spyre":
             layout = visible_layout(meta.shape, meta.strides, fake.dtype)
         return Output(meta.shape, meta.strides, fake.dtype, fake.device, layout)
 
@@ -262,14 +266,17 @@ class Program:
         def step(env: Environment) -> None:
             for node in nodes:
                 args, kwargs = resolve(env, (node.args, node.kwargs))
-                assert callable(node.target), f"{node.target} is no function"
-                env[node] = node.target(*args, **kwargs)
+                env[node] = implementation(node.target)(*args, **kwargs)
 
         return step
 
     # ----------------------------------------------------------------- call
 
     def __call__(self, arguments: list[Any]) -> tuple[Any, ...]:
+        with called(self.report):
+            return self._run(arguments)
+
+    def _run(self, arguments: list[Any]) -> tuple[Any, ...]:
         begin = time.perf_counter()
         self.executor.traffic.clear()
         env: Environment = dict(zip(self.placeholders, arguments, strict=True))
@@ -283,7 +290,6 @@ class Program:
         self._mutate(env)
         self.report.calls += 1
         self.report.run_seconds = time.perf_counter() - begin
-        record(self.report)
         return outputs
 
     def _mutate(self, env: Environment) -> None:
@@ -310,7 +316,8 @@ class Program:
         """What a call returns: values by node, numbers as they are."""
         mutated = {node: node.args[0] for node in self.mutations}
         outputs = self.output.args[0]
-        assert isinstance(outputs, (tuple, list)), "AOTAutograd returns a tuple"
+        if not isinstance(outputs, (tuple, list)):
+            outputs = (outputs,)  # a body, such as the predicate of a loop
         returned: list[Any] = []
         for value in outputs:
             value = mutated.get(value, value) if isinstance(value, fx.Node) else value
@@ -330,6 +337,7 @@ class Program:
             if isinstance(node, fx.Node)
             and node.op == "call_function"
             and self.graph.is_tensor(node)
+            and self.graph.is_known(node)
         }
 
 
@@ -383,7 +391,7 @@ def _report(
     card: Counter[str] = Counter()
     host: list[HostOp] = []
     for node, decision in decisions.items():
-        name = key(node.target)
+        name = key(operation_of(node))
         if decision.side == "card":
             card[name] += 1
         elif decision.reason:

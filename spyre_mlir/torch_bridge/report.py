@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -98,12 +101,47 @@ class Report:
         return "\n".join(lines)
 
 
+def joined(reports: Sequence[Report]) -> Report:
+    """
+    The report of programs that ran in one call of a compiled graph, in order; one that
+    ran again, as the body of a loop does, adds its time but names its operations once.
+    """
+    whole = Report()
+    for report in {id(r): r for r in reports}.values():
+        whole.card += report.card
+        whole.host += report.host
+        whole.card_segments += report.card_segments
+        whole.host_segments += report.host_segments
+        whole.compile_seconds += report.compile_seconds
+    for report in reports:
+        whole.traffic.add(report.traffic)
+        whole.loaded += report.loaded
+    whole.calls = reports[0].calls
+    whole.run_seconds = reports[0].run_seconds
+    return whole
+
+
 _last: list[Report] = []
+_running = threading.local()
 
 
-def record(report: Report) -> None:
-    """Notes the report of the program that was just called."""
-    _last[:] = [report]
+@contextmanager
+def called(report: Report | None = None) -> Generator[None]:
+    """
+    A call of a program, or of a graph that is several. Programs that are called within
+    it are a part of it, and `last_report` is of the outermost call.
+    """
+    outer: list[Report] | None = getattr(_running, "inner", None)
+    inner: list[Report] = [] if report is None else [report]
+    _running.inner = inner
+    try:
+        yield
+    finally:
+        _running.inner = outer
+    if outer is not None:
+        outer += inner
+    elif inner:
+        _last[:] = inner if len(inner) == 1 else [joined(inner)]
 
 
 def last_report() -> Report:

@@ -19,6 +19,7 @@ from torch import fx
 
 from .concrete import SymbolicNumber, bind, free_symbols
 from .partition import is_impure, is_mutation
+from .report import called
 
 Run = Callable[[list[Any]], tuple[Any, ...]]
 
@@ -93,7 +94,8 @@ def _stage(
     sources = dict.fromkeys(n for node in nodes for n in node.all_input_nodes)
     attributes = [n for n in sources if n.op == "get_attr"]
     inputs = [n for n in sources if n not in inside and n.op != "get_attr"]
-    outputs = [n for n in nodes if not is_mutation(n) and not inside.issuperset(n.users)]
+    computed = [n for n in nodes if not is_mutation(n)]
+    outputs = [n for n in computed if not inside.issuperset(n.users)]
     values = [node.meta.get("val") for node in (*inputs, *nodes)]
     symbols = set().union(*map(free_symbols, values)).intersection(known)
     numbers = sorted(symbols, key=str)
@@ -127,12 +129,16 @@ class StagedGraph:
         (self.output,) = gm.graph.find_nodes(op="output")
         fixed = {self.placeholders[position] for position in static}
         self.runs = [
-            compile_stage(stage.gm, [k for k, n in enumerate(stage.inputs) if n in fixed])
-            for stage in stages
+            compile_stage(s.gm, [k for k, n in enumerate(s.inputs) if n in fixed])
+            for s in stages
         ]
         self.deaths = _deaths(stages, self.output)
 
     def __call__(self, arguments: list[Any]) -> tuple[Any, ...]:
+        with called():
+            return self._run(arguments)
+
+    def _run(self, arguments: list[Any]) -> tuple[Any, ...]:
         values = dict(zip(self.placeholders, arguments, strict=True))
         arguments.clear()
         symbols: dict[sympy.Symbol, Any] = {}
