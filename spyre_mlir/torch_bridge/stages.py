@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# pyright: reportMissingTypeStubs=false
 """
 Cuts a graph where sizes depend on data.
 
@@ -77,7 +78,7 @@ class _Times:
         sources = node.all_input_nodes
         if node.target is operator.getitem:
             return self.nodes.get(sources[0], 0)
-        needed = set(symbols).union(*(free_symbols(n.meta.get("val")) for n in sources))
+        needed = free_symbols([n.meta.get("val") for n in sources]).union(symbols)
         stages = [self.symbols[s] for s in needed if s in self.symbols]
         return max([0, *stages, *(self.nodes.get(source, 0) for source in sources)])
 
@@ -97,7 +98,7 @@ def _stage(
     computed = [n for n in nodes if not is_mutation(n)]
     outputs = [n for n in computed if not inside.issuperset(n.users)]
     values = [node.meta.get("val") for node in (*inputs, *nodes)]
-    symbols = set().union(*map(free_symbols, values)).intersection(known)
+    symbols = free_symbols(values).intersection(known)
     numbers = sorted(symbols, key=str)
     graph = fx.Graph()
     copies: dict[fx.Node, fx.Node] = {}
@@ -191,5 +192,5 @@ def _written(node: fx.Node) -> fx.Node:
     return target
 
 
-def _plain(number: sympy.Basic) -> int | float:
+def _plain(number: Any) -> int | float:
     return int(number) if number.is_Integer else float(number)

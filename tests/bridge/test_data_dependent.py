@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch._dynamo.backends.common import aot_autograd
 
 from spyre_mlir.torch_bridge.report import last_report
 from spyre_mlir.torch_bridge.stages import split
@@ -202,6 +203,7 @@ def test_a_graph_of_known_sizes_is_not_cut():
         return gm
 
     for function in (_selected, lambda x: x + 1):
-        aot: Any = torch._dynamo.backends.common.aot_autograd(fw_compiler=collect)
-        torch.compile(function, backend=aot, fullgraph=True)(torch.ones(3))
+        torch.compile(
+            function, backend=aot_autograd(fw_compiler=collect), fullgraph=True
+        )(torch.ones(3))
     assert [len(split(gm)) for gm in graphs] == [2, 0]
