@@ -16,7 +16,7 @@ import sys
 import threading
 from collections.abc import Callable
 from types import ModuleType, TracebackType
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import torch
 
@@ -24,6 +24,8 @@ from . import build
 from .forks import taken_at_forks
 
 NAME = "spyre"
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 _native: ModuleType | None = None
 _missing = ""
@@ -328,12 +330,21 @@ def empty_cache() -> None:
 # Random numbers
 
 
+def _outside_graphs(function: Function) -> Function:
+    """Keeps Dynamo from compiling what changes or copies a generator's state."""
+    cast(Any, function)._torchdynamo_disable = True
+    _hide_from_dynamo(function)
+    return function
+
+
+@_outside_graphs
 def manual_seed(seed: int) -> None:
     """Seeds the current card; before the device is ready it does nothing."""
     if _native is not None:
         _native.default_generator(-1).manual_seed(seed)
 
 
+@_outside_graphs
 def manual_seed_all(seed: int) -> None:
     """Seeds all cards; before the device is ready it does nothing."""
     if _native is not None:
@@ -341,18 +352,22 @@ def manual_seed_all(seed: int) -> None:
             _native.default_generator(index).manual_seed(seed)
 
 
+@_outside_graphs
 def seed() -> int:
     return _require().default_generator(-1).seed()
 
 
+@_outside_graphs
 def initial_seed() -> int:
     return _require().default_generator(-1).initial_seed()
 
 
+@_outside_graphs
 def get_rng_state(device: torch.types.Device = NAME) -> torch.Tensor:
     return _require().default_generator(_index(device)).get_state()
 
 
+@_outside_graphs
 def set_rng_state(new_state: torch.Tensor, device: torch.types.Device = NAME) -> None:
     _require().default_generator(_index(device)).set_state(new_state)
 

@@ -57,3 +57,14 @@ def test_saving_and_restoring_the_state() -> None:
         torch.rand(5, device="spyre")
         inside = spyre.get_rng_state()
     assert not torch.equal(spyre.get_rng_state(), inside)
+
+
+def test_a_compiled_function_may_keep_and_restore_the_state() -> None:
+    def draw(x: torch.Tensor) -> torch.Tensor:
+        state = spyre.get_rng_state()
+        first = torch.rand_like(x)
+        spyre.set_rng_state(state)
+        return first - torch.rand_like(x)
+
+    compiled = torch.compile(draw, backend="spyre_mlir", options={"fallback": "silent"})
+    assert not compiled(torch.ones(3, 70, device="spyre")).cpu().any()
