@@ -2,19 +2,21 @@
 """
 Static inputs that stay on a card between calls, in the layouts that programs chose.
 
-One `Resident` per storage, view of it and layout. Of a CPU tensor it knows version or
-content: writes through `.data` or NumPy leave no trace in versions. Of a card tensor it
+One `Resident` per storage, view of it and layout. Of a CPU tensor it knows a hash of
+its bytes: writes through `.data` or NumPy leave no other trace. Of a card tensor it
 knows the block and its write epoch. It goes with the storage, and before the card's
 memory is refused to anyone.
 """
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import weakref
 from collections import deque
 
 import torch
+import xxhash
 
 from spyre_mlir.algebra.layout import DeviceLayout
 from spyre_runtime.card import Card
@@ -29,6 +31,10 @@ Key = tuple[int, int, torch.Size, tuple[int, ...], torch.dtype, DeviceLayout]
 
 Owner = weakref.ref[torch.UntypedStorage]
 """Python's object of a storage lives as long as the storage itself."""
+
+
+Version = tuple[weakref.ref[torch.Tensor], int, int]
+"""A tensor, where its storage lies, and how often the tensor was written."""
 
 
 class Resident:
@@ -67,28 +73,21 @@ class HostResident(Resident):
     def __init__(self, memory: CardMemory, layout: DeviceLayout, mode: str):
         super().__init__(memory, layout)
         self.mode = mode
-        self._version: tuple[int, int] | None = None
-        self._bits: torch.Tensor | None = None
+        self._seen: Version | bytes | None = None
 
     def is_current(self, tensor: torch.Tensor) -> bool:
         """Whether the copy holds what the tensor does now."""
-        if self._block is None:
-            return False
-        if self._version is not None:
-            return self._version == version_of(tensor)
-        return self._bits is not None and torch.equal(self._bits, bits_of(tensor))
+        return self._block is not None and self._seen == self._look(tensor)
 
     def fill(self, tensor: torch.Tensor, nbytes: int) -> None:
         """Brings the tensor to the card."""
-        self._version = version_of(tensor) if self.mode == "version" else None
-        self._bits = None
+        self._seen = self._look(tensor)
         self._store(tensor.detach(), nbytes)
-        if self._version is None:
-            self._bits = bits_of(tensor).clone()
 
-    def release(self) -> None:
-        super().release()
-        self._bits = None
+    def _look(self, tensor: torch.Tensor) -> Version | bytes:
+        if self.mode == "version" and not tensor.is_inference():
+            return version_of(tensor)
+        return digest_of(tensor)
 
 
 class CardResident(Resident):
@@ -222,17 +221,20 @@ def key_of(
     return id(storage), offset, tensor.shape, tensor.stride(), tensor.dtype, layout
 
 
-def version_of(tensor: torch.Tensor) -> tuple[int, int] | None:
-    """Which tensor in which version; None of tensors that count no versions."""
-    return None if tensor.is_inference() else (id(tensor), tensor._version)
+def version_of(tensor: torch.Tensor) -> Version:
+    """
+    Which tensor in which version. Each tensor that is wrapped around a storage counts
+    for itself, and the number of a dead one may come again: a reference to it not.
+    """
+    return weakref.ref(tensor), tensor.data_ptr(), tensor._version
 
 
-def bits_of(tensor: torch.Tensor) -> torch.Tensor:
-    """A tensor's elements as integers, in a row: there NaN equals itself."""
+def digest_of(tensor: torch.Tensor) -> bytes:
+    """A hash of 128 bits of a tensor's elements, whatever they mean as numbers."""
     values = tensor.detach()
     order = physical_order(values.shape, values.stride())
     values = values.contiguous() if order is None else values.permute(order)
-    row = values.reshape(-1).view(torch.uint8)
-    if row.numel() % 8 or row.storage_offset() % 8:
-        return row
-    return row.view(torch.int64)
+    row = values.reshape(-1)
+    # Not `row.numpy()`: the user could not resize the storage any more.
+    raw = (ctypes.c_char * row.nbytes).from_address(row.data_ptr())
+    return xxhash.xxh3_128_digest(raw) if row.numel() else b""

@@ -11,7 +11,7 @@ from torch import nn
 
 from spyre_mlir.algebra.layout import DeviceLayout
 from spyre_mlir.torch_bridge.report import last_report
-from spyre_mlir.torch_bridge.residents import bits_of, residents_of
+from spyre_mlir.torch_bridge.residents import digest_of, residents_of
 from spyre_runtime.card import card
 
 from .card import compiled, moved
@@ -97,7 +97,7 @@ def test_not_a_number_does_not_count_as_a_change() -> None:
         run(x)
     assert moved() == {"uploads": 1, "downloads": 1}
     a = torch.tensor([0.0, 1.0])
-    assert not torch.equal(bits_of(a), bits_of(-a))
+    assert digest_of(a) != digest_of(-a)
 
 
 def test_the_card_lets_go_of_dead_weights() -> None:
@@ -183,3 +183,61 @@ def test_layers_share_programs_and_the_layouts_of_their_weights() -> None:
     weights = [b for b in loaded.arguments if b.shape == (128, 128)]
     features = DeviceLayout.with_stick(2, 0)  # what the result's sticks run along
     assert [b.dims for b in weights] == [features.dims] * 4
+
+
+def wrapped_anew(weight: torch.Tensor, step: int) -> nn.Parameter:
+    """Another Parameter of the same storage, in which something else is now."""
+    made = nn.Parameter(torch.empty(0), requires_grad=False)
+    made.data = weight.data.view(weight.shape)
+    made.data[step % 7] = step
+    return made
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_storage_that_is_wrapped_anew_is_never_stale(mode: str) -> None:
+    module, x = model(32), torch.randn(5, 32)
+    run = compiled(module, cpu_weights=mode)
+    with torch.no_grad():
+        for step in range(20):
+            linear(module).weight = wrapped_anew(linear(module).weight, step)
+            assert_follows(module, run, x)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_storage_that_was_resized_is_seen(mode: str) -> None:
+    module, x = model(32), torch.randn(5, 32)
+    run = compiled(module, cpu_weights=mode)
+    weight = linear(module).weight
+    with torch.no_grad():
+        assert_follows(module, run, x)
+        nbytes = weight.untyped_storage().nbytes()
+        weight.untyped_storage().resize_(0)
+        weight.untyped_storage().resize_(nbytes)
+        weight.copy_(torch.randn(32, 32))
+        assert_follows(module, run, x)
+        weight.data = torch.randn(32, 32)
+        assert_follows(module, run, x)
+
+
+def test_strided_weights_are_hashed_by_what_they_are() -> None:
+    base = torch.arange(64.0).view(8, 8)
+    dense, sparse = base.t(), base[:, ::2]
+    before = digest_of(dense), digest_of(sparse)
+    base[0, 1] = -1  # in one of the two only
+    assert digest_of(dense) != before[0]
+    assert digest_of(sparse) == before[1]
+    assert digest_of(torch.tensor(3)) != digest_of(torch.tensor(4))
+
+
+def test_verified_weights_are_not_kept_twice() -> None:
+    module, x = model(512, layers=4), torch.randn(5, 512)
+    run = compiled(module)
+    with torch.no_grad():
+        run(x)
+        (resident,) = (
+            found
+            for owner, found in residents_of(card())._found.values()
+            if owner() is linear(module).weight.untyped_storage()
+        )
+    tensors = [v for v in vars(resident).values() if isinstance(v, torch.Tensor)]
+    assert not tensors
