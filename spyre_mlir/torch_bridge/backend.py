@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # pyright: reportPrivateUsage=false
+# pyright: reportMissingTypeStubs=false
 """
 The `torch.compile` backend: `torch.compile(model, backend="spyre_mlir")`.
 
@@ -10,16 +11,19 @@ graph is compiled per concrete key: sizes, strides, types, devices, shared stora
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from typing import Any
 
+import sympy
 import torch
 from torch import fx
 
 from spyre_mlir.config import Options
 from spyre_mlir.diagnostics import OptionError
 
-from .concrete import free_symbols
+from .concrete import SymbolicNumber
 from .higher_order import Bodies
 from .keys import Key, current_card, program_key, static_inputs
 from .partition import is_mutation
@@ -41,12 +45,13 @@ def spyre_mlir(
 
     from .decompositions import composites_kept, inference_table, training_table
 
-    if mode is not None or unknown:
-        given = ", ".join(sorted(["mode"] * (mode is not None) + list(unknown)))
+    if unknown:
         raise OptionError(
-            f"the backend spyre_mlir takes options={{...}}, not {given}",
+            f"the backend spyre_mlir takes options={{...}}, not {', '.join(unknown)}",
             ("options are in the documentation of spyre_mlir.config",),
         )
+    if mode is not None:
+        _accept_mode(mode)
     parsed = Options.parse(options)
 
     def compile_graph(
@@ -78,6 +83,30 @@ def spyre_mlir(
     )
     with composites_kept(not training):
         return backend(gm, example_inputs)
+
+
+MODES = (
+    "default",
+    "lite",
+    "max-autotune",
+    "max-autotune-no-cudagraphs",
+    "reduce-overhead",
+)
+"""What `torch.compile` knows as `mode`."""
+
+
+@cache
+def _accept_mode(mode: str) -> None:
+    """Modes choose among means that this backend has one of: said once of each."""
+    if mode not in MODES:
+        listed = ", ".join(map(repr, MODES))
+        raise OptionError(f"mode takes {listed}, not {mode!r}")
+    if mode != "default":
+        warnings.warn(
+            f"mode={mode!r} changes nothing: spyre_mlir compiles in one way",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def compiled_graph(
@@ -154,5 +183,7 @@ def _mutated(gm: fx.GraphModule) -> set[int]:
 
 
 def _is_symbolic(value: Any) -> bool:
-    """Whether a size is not a number, or nothing is known at all."""
-    return value is None or bool(free_symbols(value))
+    """Whether a size is not a plain number, or nothing is known at all."""
+    if isinstance(value, torch.Tensor):
+        return any(isinstance(n, torch.SymInt) for n in (*value.shape, *value.stride()))
+    return value is None or isinstance(value, SymbolicNumber | sympy.Symbol)

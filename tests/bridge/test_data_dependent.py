@@ -195,6 +195,21 @@ def test_exported_graphs_check_metadata_and_stay_on_the_card():
     assert_same("result", _compile(module, fallback="error")(x), x.float() * 2)
 
 
+def test_a_size_that_dynamo_fixes_after_all():
+    """Its argument is a symbolic number without a symbol."""
+
+    def run(x: torch.Tensor, cache: torch.Tensor, slot: int):
+        cache[:, slot : slot + 1].copy_(x * (slot + 1))
+        return cache[:, : slot + 1].sum(1)
+
+    compiled = _compile(run)
+    cache, expected = torch.zeros(2, 70, 4), torch.zeros(2, 70, 4)
+    for slot in (0, 1, 63, 64):
+        x = torch.ones(2, 1, 4)
+        assert_same("result", compiled(x, cache, slot), run(x, expected, slot))
+        assert_same("cache", cache, expected)
+
+
 def test_a_graph_of_known_sizes_is_not_cut():
     graphs: list[torch.fx.GraphModule] = []
 
