@@ -84,7 +84,7 @@ class LocatedParser(Parser):
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
         found = super()._get_op_by_name(name)
-        return ReduceSpelling if found is linalg.ReduceOp else found
+        return ReduceSpelling if found is linalg.ops.ReduceOp else found
 
     def parse_comma_separated_list(
         self,

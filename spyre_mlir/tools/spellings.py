@@ -13,7 +13,7 @@ from xdsl.irdl import IRDLOperation
 from xdsl.parser import Parser
 
 
-class ReduceSpelling(linalg.ReduceOp):
+class ReduceSpelling(linalg.ops.ReduceOp):
     """
     `linalg.reduce` in both of its spellings; MLIR prints the first where it can.
 
@@ -22,13 +22,13 @@ class ReduceSpelling(linalg.ReduceOp):
     """
 
     @classmethod
-    def create(cls, **parts: Any) -> linalg.ReduceOp:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return linalg.ReduceOp.create(**parts)
+    def create(cls, **parts: Any) -> linalg.ops.ReduceOp:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return linalg.ops.ReduceOp.create(**parts)
 
     @classmethod
-    def parse(cls, parser: Parser) -> linalg.ReduceOp:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def parse(cls, parser: Parser) -> linalg.ops.ReduceOp:  # pyright: ignore[reportIncompatibleMethodOverride]
         if parser.parse_optional_punctuation("{") is None:
-            return linalg.ReduceOp.parse(parser)
+            return linalg.ops.ReduceOp.parse(parser)
         combiner = parser.parse_identifier()
         kind = parser._get_op_by_name(combiner)
         attributes = parser.parse_optional_attr_dict()
@@ -43,8 +43,8 @@ class ReduceSpelling(linalg.ReduceOp):
         for name, value in attributes.items():
             is_property = name in kind.get_irdl_definition().properties
             (op.properties if is_property else op.attributes)[name] = value
-        block.add_ops([op, linalg.YieldOp(op.results[0])])
-        return linalg.ReduceOp(source, init, dims, Region(block))
+        block.add_ops([op, linalg.ops.YieldOp(op.results[0])])
+        return linalg.ops.ReduceOp(source, init, dims, Region(block))
 
 
 def _parse_reduced(
