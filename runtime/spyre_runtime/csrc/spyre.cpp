@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What only C++ can register for a PyTorch device: allocators, guard, hooks,
-// generator, the kernels that are metadata or copies, and the fallback to the host.
+// What only C++ can register for a PyTorch device: allocators, guard, hooks, and the
+// kernels that are metadata or copies; in the headers the generator, the operators
+// that run on the host, and the rules of autocast.
 // Everything that touches bytes is Python (spyre_runtime/device.py), called through
 // the functions that `install` stores.
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/PythonTorchFunctionTLS.h>
 #include <ATen/SDPBackend.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
-#include <ATen/native/CPUFallback.h>
+#include <ATen/native/ResizeCommon.h>
+#include <ATen/native/TensorFactories.h>
 #include <ATen/native/transformers/attention.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/as_strided_native.h>
@@ -33,13 +34,12 @@
 #include <map>
 #include <mutex>
 
+#include "autocast.h"
+#include "generator.h"
+#include "host.h"
 #include "pinned.h"
 
 namespace {
-
-using c10::Device, c10::DeviceIndex, c10::DispatchKey, c10::IntArrayRef;
-using at::Tensor;
-constexpr auto kCard = c10::DeviceType::PrivateUse1;
 
 // ---- Calling Python from inside a kernel
 
@@ -240,19 +240,7 @@ struct CardGuard final : c10::impl::DeviceGuardImplInterface {
 
 C10_REGISTER_GUARD_IMPL(PrivateUse1, CardGuard)
 
-// ---- Random numbers: the CPU's generator, as a card's own
-
-struct CardGenerator final : at::CPUGeneratorImpl {
-  explicit CardGenerator(DeviceIndex card) {
-    device_ = Device(kCard, card);
-    key_set_ = c10::DispatchKeySet(DispatchKey::PrivateUse1);
-  }
-  CardGenerator* clone_impl() const override {
-    auto* copy = new CardGenerator(device_.index());
-    copy->set_state(*get_state());
-    return copy;
-  }
-};
+// ---- Hooks
 
 std::vector<at::Generator> default_generators;
 
@@ -319,6 +307,12 @@ Tensor make(IntArrayRef sizes, IntArrayRef strides, at::ScalarType dtype, Device
   return tensor;
 }
 
+bool fills_new_memory() {
+  const auto& context = at::globalContext();
+  return context.deterministicAlgorithms() &&
+         context.deterministicFillUninitializedMemory();
+}
+
 c10::DimVector strides_of(IntArrayRef sizes, std::optional<at::MemoryFormat> format) {
   if (format == at::MemoryFormat::ChannelsLast)
     return c10::DimVector(c10::get_channels_last_strides_2d(sizes));
@@ -334,7 +328,9 @@ Tensor empty_strided(IntArrayRef sizes, IntArrayRef strides,
   TORCH_CHECK(layout.value_or(at::kStrided) == at::kStrided,
               "spyre tensors are strided, not ", *layout);
   TORCH_CHECK(!pin.value_or(false), "only dense CPU tensors can be pinned");
-  return make(sizes, strides, c10::dtype_or_default(dtype), *device);
+  auto made = make(sizes, strides, c10::dtype_or_default(dtype), *device);
+  if (fills_new_memory()) at::native::fill_empty_deterministic_(made);
+  return made;
 }
 
 Tensor empty(IntArrayRef sizes, std::optional<at::ScalarType> dtype,
@@ -350,8 +346,9 @@ const Tensor& resize_to(const Tensor& self, IntArrayRef sizes, IntArrayRef strid
   auto* storage = impl->unsafe_storage().unsafeGetStorageImpl();
   const auto nbytes = at::detail::computeStorageNbytes(
       sizes, strides, self.itemsize(), self.storage_offset());
-  if (nbytes > storage->nbytes()) {
-    if (storage->nbytes() == 0 && self.storage_offset() == 0) {
+  const auto before = storage->nbytes();
+  if (nbytes > before) {
+    if (before == 0 && self.storage_offset() == 0) {
       auto fresh = make(sizes, strides, self.scalar_type(), self.device());
       auto* made = fresh.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
       storage->set_data_ptr_noswap(made->set_data_ptr(data_on(current_card, 0)));
@@ -361,6 +358,7 @@ const Tensor& resize_to(const Tensor& self, IntArrayRef sizes, IntArrayRef strid
     }
   }
   impl->set_sizes_and_strides(sizes, strides);
+  if (fills_new_memory()) at::native::fill_resize_deterministic_(self, before);
   return self;
 }
 
@@ -470,76 +468,7 @@ bool is_swappable(const Tensor& self, const Tensor& from) {
   return plain(self) && plain(from);
 }
 
-// ---- Everything else runs on the host, and is counted
-
-std::mutex fallback_lock;
-std::map<std::string, int64_t> fallbacks;
-
-// Index tensors may stay on the host, as PyTorch allows for any accelerator.
-bool takes_host_tensors(const std::string& name) {
-  return name == "aten::index" || name == "aten::index_put_" ||
-         name == "aten::_index_put_impl_" || name == "aten::_pack_padded_sequence";
-}
-
-void refuse_mixed(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
-  const auto& name = op.operator_name().name;
-  std::optional<Device> card, host;
-  const auto see = [&](const Tensor& tensor) {
-    if (!tensor.defined()) return;
-    const auto device = tensor.device();
-    if (device.type() != kCard && tensor.dim() > 0) host = device;
-    if (device.type() != kCard) return;
-    TORCH_CHECK(!card || *card == device, name,
-                ": expected all tensors to be on one device, but found ", *card,
-                " and ", device);
-    card = device;
-  };
-  const auto arguments = op.schema().arguments().size();
-  for (const auto& value : torch::jit::last(stack, arguments)) {
-    if (value.isTensor()) see(value.toTensor());
-    if (!value.isList()) continue;
-    for (const c10::IValue& item : value.toListRef())
-      if (item.isTensor()) see(item.toTensor());
-  }
-  TORCH_CHECK(!card || !host || takes_host_tensors(name), name,
-              ": expected all tensors to be on one device, but found ", *card,
-              " and ", *host, "; move one with .to()");
-}
-
-// Draws what the CPU would draw from the card's generator's state.
-void run_random(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  static std::mutex swapping;
-  const auto& arguments = op.schema().arguments();
-  auto card = generator_of(-1);
-  auto host = at::detail::createCPUGenerator();
-  bool is_passed = false;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i].name() != "generator") continue;
-    auto& value = torch::jit::peek(*stack, i, arguments.size());
-    if (value.isGenerator()) card = value.toGenerator();
-    TORCH_CHECK(card.device().type() == kCard, op.operator_name(),
-                ": expected a generator on a card, not on ", card.device());
-    value = host;
-    is_passed = true;
-  }
-  std::lock_guard lock(swapping);
-  if (!is_passed) host = at::detail::getDefaultCPUGenerator();
-  const auto before = host.get_state();
-  host.set_state(card.get_state());
-  at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
-  card.set_state(host.get_state());
-  host.set_state(before);
-}
-
-void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  refuse_mixed(op, *stack);
-  {
-    std::lock_guard lock(fallback_lock);
-    ++fallbacks[c10::toString(op.operator_name())];
-  }
-  if (op.hasTag(at::Tag::nondeterministic_seeded)) return run_random(op, stack);
-  at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
-}
+// ---- Registration
 
 int64_t choose_attention(const Tensor&, const Tensor&, const Tensor&,
                          const std::optional<Tensor>&, double, bool,
@@ -579,27 +508,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_fused_sdp_choice", &choose_attention);
 }
 
-// Their composites refuse strides, or give others than the CPU's kernels do.
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  for (const char* name : {"native_group_norm", "native_layer_norm", "pixel_shuffle",
-                           "pixel_unshuffle"})
-    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&fallback>());
-}
-
-TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
-  m.fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>());
-}
-
 // The copy resolves lazy conjugation and negation itself.
 TORCH_LIBRARY_IMPL(aten, Conjugate, m) {
   m.impl("_copy_from", torch::CppFunction::makeFallthrough());
 }
 TORCH_LIBRARY_IMPL(aten, Negative, m) {
   m.impl("_copy_from", torch::CppFunction::makeFallthrough());
-}
-
-TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m) {
-  m.fallback(torch::CppFunction::makeFallthrough());
 }
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
@@ -617,6 +531,11 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("set_device", [](int card) { current_card = checked(DeviceIndex(card)); });
   m.def("default_generator",
         [](int card) { return at::Generator(generator_of(DeviceIndex(card))); });
+  m.def("stand_ins", [] {
+    std::vector<std::string> names;
+    for (const auto& found : kStandIns) names.push_back(found.name);
+    return names;
+  });
   m.def("fallback_counts", [] {
     std::lock_guard lock(fallback_lock);
     return fallbacks;
