@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from spyre_mlir import config
 from spyre_mlir.target.chip import Chip
 from spyre_mlir.target.chips import load_chip
 
@@ -28,7 +28,9 @@ class Card:
     ) -> None:
         self.index = index
         self.chip = load_chip() if chip is None else chip
-        nbytes = memory_bytes or _configured_bytes() or self.chip.dram_bytes
+        nbytes = (
+            memory_bytes or config.number("SPYRE_MEMORY_BYTES") or self.chip.dram_bytes
+        )
         self.memory = CardMemory(nbytes, f"spyre:{index}")
         self.elapsed_picoseconds = 0
         """Simulated time of the launches so far; host segments take none."""
@@ -71,13 +73,7 @@ _making = taken_at_forks(threading.Lock())
 
 def device_count() -> int:
     """Cards of this process, `SPYRE_DEVICES` or one."""
-    return int(os.environ.get("SPYRE_DEVICES", "1"))
-
-
-def _configured_bytes() -> int | None:
-    """`SPYRE_MEMORY_BYTES`, or None for what the chip has."""
-    named = os.environ.get("SPYRE_MEMORY_BYTES")
-    return int(named) if named else None
+    return config.number("SPYRE_DEVICES") or 0
 
 
 def card(index: int = 0) -> Card:
@@ -85,6 +81,7 @@ def card(index: int = 0) -> Card:
     found = _cards.get(index)
     if found is not None:
         return found
+    config.warn_of_unknown_variables()
     if not 0 <= index < device_count():
         raise RuntimeError(
             f"there is no card spyre:{index}; {device_count()} present (SPYRE_DEVICES)"

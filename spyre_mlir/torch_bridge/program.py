@@ -27,6 +27,7 @@ from spyre_mlir.transforms._errors import PassError
 
 from .aten_table import key
 from .concrete import ConcreteGraph, tensors_of, user_line
+from .dumps import dump
 from .execute import Executable, Input, Output, SegmentCode, executor, restride
 from .fx_importer import Imported, SegmentImporter
 from .higher_order import Bodies, implementation, operation_of
@@ -220,12 +221,7 @@ class Program:
 
     def _dump(self, imported: Imported) -> None:
         if self.options.dump:
-            folder = Path(self.options.dump)
-            folder.mkdir(parents=True, exist_ok=True)
-            count = len(list(folder.glob("segment_*.mlir")))
-            (folder / f"segment_{count:03}.mlir").write_text(
-                str(imported.module) + "\n", encoding="utf-8"
-            )
+            dump(Path(self.options.dump), f"{imported.module}\n")
 
     def _card_step(
         self, imported: Imported, outputs: Sequence[fx.Node], run: Executable | None

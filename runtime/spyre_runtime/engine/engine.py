@@ -11,7 +11,6 @@ The first run binds the program into a list of actions; later ones replay it.
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
@@ -20,6 +19,7 @@ from typing import Protocol
 
 import torch
 
+from spyre_mlir import config
 from spyre_mlir.dialects import dev
 
 from ..forks import taken_at_forks
@@ -92,7 +92,7 @@ class Engine:
             codec = _codec(numerics, scratch)
             self.machine = Machine(memory, cores, lx_bytes, codec, scratch)
         if sanitize is None:
-            sanitize = os.environ.get("SPYRE_SANITIZE", "0") == "1"
+            sanitize = config.switch("SPYRE_SANITIZE")
         self.sanitize = sanitize
         self.binder = Binder(self.machine)
         self._plans: Kept[dev.ProgramOp, Plan] = Kept(MOST_PLAN_ACTIONS)
