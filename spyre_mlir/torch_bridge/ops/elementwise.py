@@ -257,13 +257,16 @@ def bitwise(function: str) -> Importer:
 
 
 def power(e: Emitter, base: Operand, exponent: Operand) -> Tensor:
-    """Integer powers are products; the halves are roots; the rest is `pow`."""
+    """
+    Integer powers are products; the halves are roots, but for f16, where PyTorch
+    raises to them and infinity and -0 have other results; the rest is `pow`.
+    """
     dtype = promote((base, exponent))
     if isinstance(base, SSAValue) and not isinstance(exponent, SSAValue):
         if float(exponent).is_integer() and abs(exponent) <= 64:
             if is_float(dtype) or exponent >= 0:
                 return _integer_power(e, base, int(exponent), dtype)
-        elif is_float(dtype) and exponent in (0.5, -0.5):
+        elif dtype in ("bf16", "f32") and exponent in (0.5, -0.5):
             function = "sqrt" if exponent > 0 else "rsqrt"
             return apply(e, [base], dtype, lambda b, v: b(function, v))
     if not is_float(dtype):
