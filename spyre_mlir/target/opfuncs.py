@@ -192,3 +192,13 @@ def result_dtype(name: str, operands: tuple[str, ...]) -> str | None:
     if OPFUNCS[name].predicate:
         return "i1"
     return operands[-1]
+
+
+def sum_error(terms: int) -> float:
+    """
+    How far a float sum of so many terms, or of so many products, may be from the exact
+    one before it is rounded to its type, as a part of the sum of absolute values:
+    whatever the order, and whether or not products are rounded before they are added.
+    """
+    lost = terms * 2.0**-24
+    return lost / (1 - lost)

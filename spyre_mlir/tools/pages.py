@@ -40,6 +40,40 @@ _FUNCTIONS = """\
 What a body of `spyre.map` and a step of a vector record can compute. Interpreter,
 machine, clock and verifiers read these rows. Passes are trips through the vector unit
 for each stick, and so its price.
+
+## Values
+
+A function gives a value the same result wherever it lies: whatever the shape, strides
+and size of its tensor, with any number of threads. Hosts may differ, as the libraries
+below PyTorch choose by processor and by `ATEN_CPU_CAPABILITY`, `ONEDNN_MAX_CPU_ISA` and
+`MKL_CBWR`, but no further than `ulps` in the table: how many numbers of f32 a result is
+at most away from the correctly rounded one. An f16 or bf16 result is the f32 one that
+is rounded once more, and at most one of its own numbers away; where `ulps` is 0, it is
+right. NaN, infinities, signs of zero and subnormals are right everywhere; subnormals
+are not flushed.
+`benchmarks/function_bounds.py` measures this under each setting.
+
+What the correctly rounded value is of:
+
+- `trunc_divide` truncates the quotient after it was rounded to f32, as PyTorch does;
+  `floor_divide` and `remainder` have the exact quotient.
+- `silu`, `gelu` and `gelu_tanh` of minus infinity are NaN, as in PyTorch: minus
+  infinity times zero. `sign` of NaN is 0.
+- `softplus` is the identity above 20, and `gelu_tanh` has PyTorch's constants.
+- `maximum` and `minimum` give NaN if there is one, and take -0 for smaller than +0.
+- The least integer divided by -1 wraps to itself; an integer divided by zero is an
+  error.
+
+**Sums and products** add in f32, in an order that differs between hosts, thread counts
+and plans. In any order, the sum of n terms is at most n u / (1 - n u) times the sum of
+their absolute values away, with u = 2^-24 (`opfuncs.sum_error`); terms are the products
+in a `matmul`, the elements in a `reduce` of kind sum. Rounding to the result type comes
+on top. `max` and `min` are exact. A softmax over n values that spread over a range r is
+so within (n + r + 8) u of each result, relative. A layer_norm over n values with mean
+absolute value a and deviation s is within (n + 8) u (a + |x|) / s (1 + |y|) + n u |y|
+of each y.
+
+## Functions
 """
 
 
@@ -84,10 +118,12 @@ def _entry(found: type[Operation] | type[Attribute]) -> str:
 
 def functions_markdown() -> str:
     """The table of scalar functions."""
-    lines = [_FUNCTIONS, "| function | operands | passes | types |", "|" + "---|" * 4]
+    head = "| function | operands | passes | ulps | types |"
+    lines = [_FUNCTIONS, head, "|" + "---|" * 5]
     for name, row in sorted(OPFUNCS.items()):
         types = ", ".join(row.dtypes)
-        lines.append(f"| `{name}` | {row.arity} | {row.passes} | {types} |")
+        cells = (f"`{name}`", row.arity, row.passes, row.ulps, types)
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines) + "\n"
 
 
