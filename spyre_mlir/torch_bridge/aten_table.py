@@ -319,6 +319,10 @@ HOST: dict[str, Row] = {
         "the size of its result depends on data",
     ),
     **_host("_local_scalar_dense.default item.default", "Python reads its value"),
+    **_host(
+        "spyre_mlir.recurrent.default spyre_mlir.recurrent_backward.default",
+        "recurrent layers",
+    ),
     **_host("_print.default", "it prints"),
     **_host(
         "_assert_scalar.default _assert_async.default _assert_async.msg "

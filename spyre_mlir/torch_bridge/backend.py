@@ -28,9 +28,13 @@ from .higher_order import Bodies
 from .keys import Key, current_card, program_key, static_inputs
 from .partition import is_mutation
 from .program import Program
+from .recurrent import layers_kept
 from .stages import StagedGraph, split
 
 Compiled = Callable[[list[Any]], tuple[Any, ...]]
+
+# without it, Dynamo leaves recurrent layers out of its graphs and says nothing
+torch._dynamo.config.allow_rnn = True
 
 
 def spyre_mlir(
@@ -81,7 +85,7 @@ def spyre_mlir(
         decompositions=training_table() if training else inference_table(),
         keep_inference_input_mutations=True,
     )
-    with composites_kept(not training):
+    with composites_kept(not training), layers_kept():
         return backend(gm, example_inputs)
 
 

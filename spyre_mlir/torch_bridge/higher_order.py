@@ -19,6 +19,8 @@ from torch._higher_order_ops.effects import with_effects
 from torch._ops import HigherOrderOperator
 from torch._prims.rng_prims import run_and_save_rng_state, run_with_rng_state
 
+from .recurrent import IMPLEMENTATIONS
+
 Run = Callable[[list[Any]], tuple[Any, ...]]
 
 BRANCHING = frozenset(
@@ -114,6 +116,7 @@ def _random_state(
 _OWN: dict[Any, Callable[..., Any]] = {
     run_and_save_rng_state: _run_and_save,
     run_with_rng_state: _run_with,
+    **IMPLEMENTATIONS,
 }
 
 

@@ -229,6 +229,50 @@ def test_checkpointed_attention_has_the_gradients_of_eager():
     assert_same("gradients", found[1], found[0])
 
 
+# --------------------------------------------------------------- recurrent layers
+
+
+class Recurrent(torch.nn.Module):
+    def __init__(self, kind: str):
+        super().__init__()
+        torch.manual_seed(0)
+        layer: Any = getattr(torch.nn, kind)
+        options: Any = {"num_layers": 2, "bidirectional": True, "batch_first": True}
+        self.layer = layer(6, 5, **options)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        output, last = self.layer(x * 2)
+        last = last if isinstance(last, torch.Tensor) else last[0] + last[1]
+        return output.relu().sum(1) + last.sum(0).repeat(1, 2)
+
+
+@both_places
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_recurrent_layers_stay_whole_on_the_host(kind: str, place: Place):
+    x = values((2, 7, 6), torch.float32)
+    module, moved = Recurrent(kind), Recurrent(kind)
+    moved.to(place(x).device)
+    run = _compile(moved)
+    with torch.no_grad():
+        torch.testing.assert_close(on_host(run(place(x))), module(x))
+    (work,) = last_report().host
+    assert work.op == "spyre_mlir.recurrent.default"
+    assert work.where is not None and work.where.text == (
+        "output, last = self.layer(x * 2)"
+    )
+    torch.testing.assert_close(
+        on_host(_gradients(run, place(x))), _gradients(module, x)
+    )
+    for got, want in zip(moved.parameters(), module.parameters(), strict=True):
+        torch.testing.assert_close(on_host(got.grad), want.grad)
+
+
+def test_recurrent_layers_are_refused_where_the_host_may_not_help():
+    run = _compile(Recurrent("LSTM"), fallback="error")
+    with pytest.raises(Exception, match=r"recurrent.* does not run on the card"):
+        run(values((2, 7, 6), torch.float32))
+
+
 # -------------------------------------------------------------- modes and devices
 
 

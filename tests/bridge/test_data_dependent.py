@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 import torch
 from torch._dynamo.backends.common import aot_autograd
+from torch._dynamo.source import ConstantSource
+from torch.fx.experimental.sym_node import SymNode
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
+from spyre_mlir.config import Options
+from spyre_mlir.torch_bridge.backend import compiled_graph
 from spyre_mlir.torch_bridge.report import last_report
 from spyre_mlir.torch_bridge.stages import split
 
@@ -195,19 +200,16 @@ def test_exported_graphs_check_metadata_and_stay_on_the_card():
     assert_same("result", _compile(module, fallback="error")(x), x.float() * 2)
 
 
-def test_a_size_that_dynamo_fixes_after_all():
-    """Its argument is a symbolic number without a symbol."""
-
-    def run(x: torch.Tensor, cache: torch.Tensor, slot: int):
-        cache[:, slot : slot + 1].copy_(x * (slot + 1))
-        return cache[:, : slot + 1].sum(1)
-
-    compiled = _compile(run)
-    cache, expected = torch.zeros(2, 70, 4), torch.zeros(2, 70, 4)
-    for slot in (0, 1, 63, 64):
-        x = torch.ones(2, 1, 4)
-        assert_same("result", compiled(x, cache, slot), run(x, expected, slot))
-        assert_same("cache", cache, expected)
+def test_a_symbolic_number_without_a_symbol_waits_for_its_call():
+    shapes = ShapeEnv()
+    symbol = shapes.create_symbol(3, ConstantSource("n"))
+    number = torch.SymInt(SymNode(symbol * 0 + 3, shapes, int, 3))
+    graph = torch.fx.Graph()
+    node = graph.placeholder("n")
+    node.meta["val"] = number
+    graph.output((node,))
+    run = compiled_graph(torch.fx.GraphModule({}, graph), [number], Options())
+    assert run([3]) == (3,)
 
 
 def test_a_graph_of_known_sizes_is_not_cut():
