@@ -4,8 +4,11 @@
 import pytest
 import torch
 
+from spyre_mlir.torch_bridge import recurrent
 from spyre_mlir.torch_bridge.aten_table import COMPOSITES, TABLE, key
 from spyre_mlir.torch_bridge.documents import DEFAULT_FOLDER, DOCUMENTS
+
+assert recurrent  # imported for the operations that it registers
 
 
 def _overload(name: str):
