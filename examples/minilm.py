@@ -28,6 +28,7 @@ from rich.status import Status
 from rich.table import Table
 from sentence_encoder import MissingPackageError, load_encoder, tokenize
 
+from spyre_mlir.tools.output import write_in_any_encoding
 from spyre_mlir.torch_bridge.report import Report, last_report
 from spyre_runtime.report import (
     operation_table,
@@ -216,6 +217,7 @@ def show(console: Console, run: Run, sentences: Sequence[str]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    write_in_any_encoding()
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -27,10 +27,10 @@ TOO_DEEP = (
 
 
 def read_input(file: str) -> str:
-    """The text of a file, or of stdin for "-"."""
+    """The text of a file, or of stdin for "-"; IR is UTF-8 whatever the terminal is."""
     try:
         if file == "-":
-            return sys.stdin.read()
+            return sys.stdin.buffer.read().decode()
         return Path(file).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise SpyreError(f"{file}: this is no IR text: {error}") from error

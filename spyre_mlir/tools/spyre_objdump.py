@@ -28,6 +28,7 @@ from spyre_mlir.binary.disassemble import (
     show_location,
 )
 from spyre_mlir.dialects import dev
+from spyre_mlir.tools.output import write_in_any_encoding
 
 PIPE_WIDTH = 200
 """Columns where the output is no terminal, so that no cell is cut."""
@@ -121,6 +122,7 @@ def _json(
     image: Image, programs: Sequence[dev.ProgramOp], parts: set[str]
 ) -> dict[str, Any]:
     """The chosen parts of the image, or all of it."""
+    write_in_any_encoding()
     everything = image_to_json(image)
     everything["programs"] = [program_to_json(program) for program in programs]
     keys = set(parts)

@@ -34,6 +34,7 @@ from spyre_mlir.tools import instrumentation, problems
 from spyre_mlir.tools.chip_flags import add_chip_arguments, set_chip
 from spyre_mlir.tools.expected import expectations, mismatches
 from spyre_mlir.tools.located_parser import first_invalid, known_universe, parse_located
+from spyre_mlir.tools.output import write_in_any_encoding
 from spyre_mlir.tools.pass_spelling import UsageError, collect_passes, unknown_pass
 from spyre_mlir.tools.problems import FoundError, Problem
 from spyre_mlir.tools.reproducer import Reproducer, check_round_trip
@@ -288,6 +289,7 @@ _LISTS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns the exit code."""
+    write_in_any_encoding()
     arguments = sys.argv[1:] if arguments is None else arguments
     for argument in arguments:
         if argument in _LISTS:

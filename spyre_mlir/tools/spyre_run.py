@@ -23,6 +23,7 @@ from spyre_mlir.binary import ImageError
 from spyre_mlir.diagnostics import SpyreError
 from spyre_mlir.tools import problems
 from spyre_mlir.tools.chip_flags import add_chip_arguments, chip_named, set_chip
+from spyre_mlir.tools.output import write_in_any_encoding
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -244,6 +245,7 @@ def run(flags: argparse.Namespace) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns the exit code."""
+    write_in_any_encoding()
     flags = parser().parse_args(arguments)
     try:
         return run(flags)
