@@ -19,6 +19,7 @@ from typing import Any
 import sympy
 import torch
 from torch import fx
+from torch._subclasses.fake_tensor import FakeTensor
 
 from spyre_mlir.config import Options
 from spyre_mlir.diagnostics import OptionError
@@ -65,13 +66,15 @@ def spyre_mlir(
 
         # a plain function, whose attributes AOTAutograd's wrappers keep
         def run(arguments: list[Any]) -> tuple[Any, ...]:
+            if any(isinstance(value, FakeTensor) for value in arguments):
+                return graph(*arguments)  # asked for shapes alone
             return compiled(arguments)
 
         run.__dict__["_boxed_call"] = True
         return run
 
     def compile_forward(graph: fx.GraphModule, inputs: Sequence[Any]) -> Compiled:
-        return compile_graph(graph, inputs, static_inputs())
+        return compile_graph(graph, inputs, static_inputs(training))
 
     def compile_backward(graph: fx.GraphModule, inputs: Sequence[Any]) -> Compiled:
         return compile_graph(graph, inputs, ())

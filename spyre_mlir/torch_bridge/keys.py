@@ -81,10 +81,15 @@ def current_card() -> int:
     return device.current_device()
 
 
-def static_inputs() -> frozenset[int]:
-    """Arguments of the forward graph at hand that are parameters and buffers."""
+def static_inputs(training: bool = False) -> frozenset[int]:
+    """
+    Arguments of the forward graph at hand that are parameters and buffers. In training,
+    AOTAutograd does not count the tokens of effects that come before them: then none.
+    """
     context = TracingContext.try_get()
     if context is None or context.fw_metadata is None:
+        return frozenset()
+    if training and context.fw_metadata.tokens:
         return frozenset()
     found: Sequence[int] | None = context.fw_metadata.static_input_indices
     return frozenset(found or ())

@@ -10,6 +10,7 @@ import torch
 from torch._higher_order_ops import map as map_rows
 from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils.checkpoint import checkpoint
 
 from spyre_mlir.torch_bridge.report import last_report
@@ -163,6 +164,16 @@ def test_a_failed_check_raises_what_eager_raises(place: Place):
         run(place(-torch.eye(4)))
 
 
+def test_weights_are_told_from_inputs_behind_a_token():
+    weight = torch.nn.Parameter(torch.eye(4))
+    run = _compile(lambda x: torch.linalg.inv(x + weight).sum(0), verify=False)
+    for seed in (0, 1):
+        x = _spd(values((4, 6), torch.float32, seed))
+        for given in (x, x.T.contiguous().T):
+            want = torch.linalg.inv(x + weight).sum(0)
+            torch.testing.assert_close(run(given), want)
+
+
 def test_printing_is_host_work(capfd: pytest.CaptureFixture[str]):
     def run(x: torch.Tensor):
         torch._print("hello")
@@ -298,6 +309,26 @@ def test_tensors_on_meta_give_tensors_on_meta():
     x = torch.empty(4, 6, device="meta")
     got = _compile(lambda x: (x + 1).t(), fallback="error")(x)
     assert got.device.type == "meta" and got.shape == (6, 4)
+
+
+def test_fake_tensors_are_asked_for_shapes_alone():
+    run = _compile(lambda x: (x @ x.T).relu())
+    run(torch.ones(4, 6))
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        got = run(torch.ones(4, 6))
+    assert isinstance(got, FakeTensor) and got.shape == (4, 4)
+    assert_same("real again", run(torch.ones(4, 6)), torch.full((4, 4), 6.0))
+
+
+def test_card_and_host_tensors_in_one_training_graph():
+    def run(x: torch.Tensor, y: torch.Tensor):
+        return (x * 2).cpu() + y.exp()
+
+    x, y = values((4, 6), torch.float32), values((4, 6), torch.float32, 1)
+    leaves = [on_card(x).requires_grad_(), y.clone().requires_grad_()]
+    _compile(run, fallback="error")(*leaves).sum().backward()
+    got = [on_host(leaf.grad) for leaf in leaves]
+    assert_same("gradients", got, [torch.full((4, 6), 2.0), y.exp()])
 
 
 def test_a_graph_that_mutates_is_compiled_once():
