@@ -14,13 +14,13 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import ModuleType, TracebackType
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import torch
 
-from . import build
+from . import amp, build, sending
 from .forks import taken_at_forks
 
 NAME = "spyre"
@@ -30,6 +30,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _native: ModuleType | None = None
 _missing = ""
 """Why the C++ file is not loaded, and what to do."""
+_initialized = False
+"""What `torch.utils.checkpoint` asks before it keeps the generators' states."""
 _used = False
 _forked = False
 _starting = taken_at_forks(threading.RLock())
@@ -43,12 +45,14 @@ def register() -> None:
     torch.utils.rename_privateuse1_backend(NAME)
     torch._register_device_module(NAME, module)
     sys.modules["torch.spyre"] = module
+    sys.modules["torch.spyre.amp"] = amp
+    sending.register(NAME)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     _load_existing()
 
 
 def _load_existing() -> None:
-    global _native, _missing
+    global _native, _missing, _initialized
     try:
         path = build.find_build()
         if path is None:
@@ -60,6 +64,7 @@ def _load_existing() -> None:
         _missing = f"its C++ file could not be loaded ({error}): {build.HOW_TO_BUILD}"
         return
     _native = module
+    _initialized = True
 
 
 class _Runtime:
@@ -162,8 +167,42 @@ def get_device_name(device: torch.types.Device = None) -> str:
     return "IBM Spyre (simulated)"
 
 
+class CardProperties(NamedTuple):
+    """What a program may ask about a card; memory in bytes, the clock in hertz."""
+
+    name: str
+    total_memory: int
+    multi_processor_count: int
+    scratchpad_bytes_per_core: int
+    core_clock_hz: int
+
+
+def get_device_properties(device: torch.types.Device = None) -> CardProperties:
+    from .card import card
+
+    found = card(_index(device))
+    return CardProperties(
+        get_device_name(device),
+        found.memory.nbytes,
+        found.chip.cores,
+        found.chip.scratchpad_bytes_per_core,
+        found.chip.core_clock_hz,
+    )
+
+
+def get_device_capability(device: torch.types.Device = None) -> dict[str, Any]:
+    """As `torch.accelerator.get_device_capability`: the types of tensors."""
+    _lazy_init()
+    return dict(torch.accelerator.get_device_capability(_index(device)))
+
+
 def get_amp_supported_dtype() -> list[torch.dtype]:
     return [torch.float16, torch.bfloat16]
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether bfloat16 runs on the card itself, which it does."""
+    return True
 
 
 def _index(device: torch.types.Device) -> int:
@@ -301,6 +340,19 @@ def max_memory_reserved(device: torch.types.Device = None) -> int:
     return max_memory_allocated(device)
 
 
+def memory_summary(device: torch.types.Device = None, abbreviated: bool = False) -> str:
+    """A table of `memory_stats`; the short one leaves out the counts."""
+    rows = memory_stats(device)
+    free, total = mem_get_info(device)
+    shown = {"free": free, "total": total, **rows}
+    if abbreviated:
+        shown = {name: shown[name] for name in ("allocated", "peak", "free", "total")}
+    lines = [
+        f"{name.replace('_', ' '):<20}{count:>16}" for name, count in shown.items()
+    ]
+    return "\n".join([f"memory of spyre:{_index(device)}", *lines])
+
+
 def mem_get_info(device: torch.types.Device = None) -> tuple[int, int]:
     """Bytes free and in all."""
     from .device import memory_info
@@ -358,6 +410,12 @@ def seed() -> int:
 
 
 @_outside_graphs
+def seed_all() -> None:
+    """Seeds all cards with one number that the system draws."""
+    manual_seed_all(seed())
+
+
+@_outside_graphs
 def initial_seed() -> int:
     return _require().default_generator(-1).initial_seed()
 
@@ -370,6 +428,19 @@ def get_rng_state(device: torch.types.Device = NAME) -> torch.Tensor:
 @_outside_graphs
 def set_rng_state(new_state: torch.Tensor, device: torch.types.Device = NAME) -> None:
     _require().default_generator(_index(device)).set_state(new_state)
+
+
+@_outside_graphs
+def get_rng_state_all() -> list[torch.Tensor]:
+    """The state of each card's generator."""
+    return [get_rng_state(index) for index in range(device_count())]
+
+
+@_outside_graphs
+def set_rng_state_all(new_states: Iterable[torch.Tensor]) -> None:
+    """Sets the states that `get_rng_state_all` gave."""
+    for index, state in enumerate(new_states):
+        set_rng_state(state, index)
 
 
 # Operators that ran on the host
