@@ -14,8 +14,13 @@ from collections.abc import Callable
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
+import numpy as np
 import torch
 from torch.multiprocessing.reductions import reduce_storage
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Reduced = tuple[Callable[..., Any], tuple[Any, ...]]
 
@@ -27,14 +32,20 @@ def register(device: str) -> None:
         if storage.device.type != device:
             return reduce_storage(storage)
         try:
-            return _rebuild, (storage.cpu(), storage.device)
+            return _rebuild, (_bytes_of(storage), storage.device)
         except RuntimeError as error:
             return _refuse, (str(error),)
 
     ForkingPickler.register(torch.UntypedStorage, reduce)
 
 
-def _rebuild(host: torch.UntypedStorage, device: torch.device) -> torch.UntypedStorage:
+def _bytes_of(storage: torch.UntypedStorage) -> NDArray[np.uint8]:
+    """As an array: shared memory would have to outlive its sender's copy."""
+    return torch.empty(0, dtype=torch.uint8, device="cpu").set_(storage.cpu()).numpy()
+
+
+def _rebuild(values: NDArray[np.uint8], device: torch.device) -> torch.UntypedStorage:
+    host = torch.from_numpy(values).untyped_storage()
     return torch.UntypedStorage(host.nbytes(), device=device).copy_(host, False)
 
 
