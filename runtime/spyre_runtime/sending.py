@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from multiprocessing.reduction import ForkingPickler
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
