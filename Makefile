@@ -2,6 +2,8 @@
 #
 # make demo    embeds sentences on the simulated card
 # make test    runs all tests
+# make test-values  runs those of functions, sums and products, for other settings of
+#              the libraries below PyTorch, such as ATEN_CPU_CAPABILITY=default
 # make check   format, lint, types
 #
 # PYTHON is the Python 3.11 to use, PIP_ARGS are given to each `pip install`
@@ -14,7 +16,7 @@ JOBS ?= $(shell nproc)
 BIN := .venv/bin
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test check clean
+.PHONY: demo test test-values check clean
 
 demo: .venv/.ok
 	$(BIN)/python examples/minilm.py
@@ -22,6 +24,10 @@ demo: .venv/.ok
 test: .venv/.ok
 	$(BIN)/lit -j $(JOBS) test/lit
 	$(BIN)/pytest -n $(JOBS) --dist loadfile --durations 10
+
+test-values: .venv/.ok
+	$(BIN)/pytest -n $(JOBS) --dist loadfile tests/target tests/engine/test_codec.py \
+		$(addprefix tests/bridge/test_,elementwise.py reductions.py bounds.py)
 
 check: .venv/.ok
 	$(BIN)/ruff format --check .

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 import torch
+from scalar_reference import steps
 
-from .checking import check, values
+from .checking import check, compiled, values
 
 FLOATS = [torch.float16, torch.bfloat16, torch.float32]
 INTEGERS = [torch.int32, torch.int64]
@@ -234,3 +235,20 @@ def test_broadcasting():
         "clamp": lambda a, b: torch.clamp(a, b - 1, b + 1),
     }
     check(_all(table), a, b, exact=True)
+
+
+EXPONENTS = [0, 1, 2, 3, 4, 65, -1, -2, -3, 0.5, -0.5, 2.5, -1.7, inf, -inf, nan]
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_special_powers(dtype: torch.dtype) -> None:
+    bases = torch.tensor([inf, nan, 0.0, 1.0, 0.5, 3.0])
+    bases = torch.cat([bases, -bases]).to(dtype)
+
+    def powers(x: torch.Tensor) -> list[torch.Tensor]:
+        return [x**e for e in EXPONENTS]
+
+    for exponent, got, want in zip(
+        EXPONENTS, compiled(powers)(bases), powers(bases), strict=True
+    ):
+        assert int(steps(got, want).max()) <= 2, f"{bases} ** {exponent}: {got}"

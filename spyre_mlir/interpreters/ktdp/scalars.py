@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 import torch
@@ -29,6 +30,11 @@ from .values import Value, constant, dtype_of, element_of, rounded, widened
 
 Unary: TypeAlias = Callable[[Tensor], Tensor]
 Binary: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+
+
+def _row(name: str) -> Callable[..., Tensor]:
+    """The function of a row, for an op that no row spells."""
+    return partial(OPFUNCS[name].evaluate, torch)
 
 
 def _signed(a: Tensor) -> Tensor:
@@ -60,14 +66,14 @@ BINARY: dict[type[Operation], Binary] = {
     arith.MinnumfOp: torch.fmin,
     arith.MaxSIOp: torch.maximum,
     arith.MinSIOp: torch.minimum,
-    arith.DivSIOp: lambda a, b: torch.div(a, b, rounding_mode="trunc"),
-    arith.FloorDivSIOp: lambda a, b: torch.div(a, b, rounding_mode="floor"),
-    arith.CeilDivSIOp: lambda a, b: -torch.div(-a, b, rounding_mode="floor"),
+    arith.DivSIOp: _row("trunc_divide"),
+    arith.FloorDivSIOp: _row("floor_divide"),
+    arith.CeilDivSIOp: lambda a, b: -_row("floor_divide")(-a, b),
     arith.RemSIOp: torch.fmod,
     arith.ShLIOp: torch.bitwise_left_shift,
     arith.ShRSIOp: torch.bitwise_right_shift,
-    math.PowFOp: torch.pow,
-    math.Atan2Op: torch.atan2,
+    math.PowFOp: _row("pow"),
+    math.Atan2Op: _row("atan2"),
     math.CopySignOp: torch.copysign,
 }
 
