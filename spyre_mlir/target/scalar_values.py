@@ -25,17 +25,46 @@ GELU_CUBIC = 0.044715
 SOFTPLUS_THRESHOLD = 20
 
 
+BLOCK = 1 << 16
+"""Elements worked on at a time, so that what is between the steps stays in caches."""
+
+
+def in_blocks(function: Evaluate) -> Evaluate:
+    """`function(torch, *arguments, out)`, on parts of large arrays."""
+
+    def evaluate(torch: Any, *args: Any, out: Any = None) -> Any:
+        if out is None:
+            shape = torch.broadcast_shapes(*(a.shape for a in args))
+            out = torch.empty(shape, dtype=args[-1].dtype, device=args[-1].device)
+        spread = [a.expand(out.shape) if a.dim() else a for a in args]
+        _run_blocks(torch, function, spread, out)
+        return out
+
+    return evaluate
+
+
+def _run_blocks(torch: Any, function: Evaluate, args: list[Any], out: Any) -> None:
+    if out.numel() <= BLOCK:
+        function(torch, *args, out=out)
+        return
+    dim = next(d for d, size in enumerate(out.shape) if size > 1)
+    step = max(1, BLOCK * out.shape[dim] // out.numel())
+    parts = [a.split(step, dim) if a.dim() else None for a in args]
+    for number, part in enumerate(out.split(step, dim)):
+        own = [a if p is None else p[number] for a, p in zip(args, parts, strict=True)]
+        _run_blocks(torch, function, own, part)
+
+
 def in_double(compute: Evaluate) -> Evaluate:
     """
     `compute(torch, *arguments)` on f64 arrays that it may overwrite, rounded to the
     type of the last argument.
     """
 
-    def evaluate(torch: Any, *args: Any, out: Any = None) -> Any:
-        value = compute(torch, *(a.to(torch.float64) for a in args))
-        return value.to(args[-1].dtype) if out is None else out.copy_(value)
+    def function(torch: Any, *args: Any, out: Any) -> None:
+        out.copy_(compute(torch, *(a.to(torch.float64) for a in args)))
 
-    return evaluate
+    return in_blocks(function)
 
 
 @in_double
@@ -145,7 +174,7 @@ def _trunc_divide(torch: Any, a: Any, b: Any, out: Any = None) -> Any:
     return torch.div(a, b, rounding_mode="trunc", out=out)
 
 
-def _integer_rest(name: str) -> Evaluate:
+def _of_torch(name: str) -> Evaluate:
     def evaluate(torch: Any, a: Any, b: Any, out: Any = None) -> Any:
         return getattr(torch, name)(a, b, out=out)
 
@@ -155,20 +184,19 @@ def _integer_rest(name: str) -> Evaluate:
 def _extreme(name: str, of_zeros: str) -> Evaluate:
     """The larger or smaller one, NaN if there is one; -0 is smaller than +0."""
 
-    def evaluate(torch: Any, a: Any, b: Any, out: Any = None) -> Any:
-        chosen = getattr(torch, name)
-        if not a.is_floating_point():
-            return chosen(a, b, out=out)
+    @in_blocks
+    def floats(torch: Any, a: Any, b: Any, out: Any) -> None:
         integer = torch.int32 if a.element_size() == 4 else torch.int16
         # Equal numbers have equal bits but for the signs of zeros.
         bits = getattr(torch, of_zeros)(a.view(integer), b.view(integer))
-        return torch.where(a == b, bits.view(a.dtype), chosen(a, b), out=out)
+        chosen = getattr(torch, name)(a, b)
+        torch.where(a == b, bits.view(a.dtype), chosen, out=out)
 
-    return evaluate
+    return _by_kind(floats, _of_torch(name))
 
 
-fmod = _by_kind(_fmod, _integer_rest("fmod"))
-remainder = _by_kind(_remainder, _integer_rest("remainder"))
+fmod = _by_kind(_fmod, _of_torch("fmod"))
+remainder = _by_kind(_remainder, _of_torch("remainder"))
 floor_divide = _by_kind(_floor_divide, _integer_divide("floor"))
 trunc_divide = _by_kind(_trunc_divide, _integer_divide("trunc"))
 maximum = _extreme("maximum", "bitwise_and")
