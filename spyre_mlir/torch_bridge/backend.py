@@ -26,6 +26,7 @@ from spyre_mlir.diagnostics import OptionError
 
 from .concrete import SymbolicNumber
 from .higher_order import Bodies
+from .host_rules import follow_the_host
 from .keys import Key, current_card, program_key, static_inputs
 from .partition import is_mutation
 from .program import Program
@@ -36,6 +37,7 @@ Compiled = Callable[[list[Any]], tuple[Any, ...]]
 
 # without it, Dynamo leaves recurrent layers out of its graphs and says nothing
 torch._dynamo.config.allow_rnn = True
+follow_the_host()  # before Dynamo traces the first graph
 
 
 def spyre_mlir(

@@ -2,6 +2,7 @@
 """Compiled calls on card tensors: views, aliases, mutations, layouts, copies."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -329,3 +330,48 @@ def test_without_timing_the_clock_stands() -> None:
     before = card().elapsed_picoseconds
     run(x)
     assert card().elapsed_picoseconds == before
+
+
+STATISTICS: dict[str, Callable[[torch.Tensor, torch.Tensor], Any]] = {
+    "layer norm": lambda x, c: torch.native_layer_norm(x, (5,), None, None, 1e-5),
+    "batch norm, evaluating": lambda x, c: torch.ops.aten.native_batch_norm(
+        x, c, c, c, c, False, 0.1, 1e-5
+    ),
+    "batch norm, training": lambda x, c: torch.ops.aten.native_batch_norm(
+        x, c, c, c.clone(), c.clone(), True, 0.1, 1e-5
+    ),
+    "batch norm of its own": lambda x, c: torch.ops.aten._native_batch_norm_legit(
+        x, c, c, True, 0.1, 1e-5
+    ),
+    "no training": lambda x, c: torch.ops.aten._native_batch_norm_legit_no_training(
+        x, c, c, c, c, 0.1, 1e-5
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+@pytest.mark.parametrize("shape", [(4, 3, 2, 5), (4, 5)])
+@pytest.mark.parametrize("name", STATISTICS)
+def test_statistics_are_those_of_the_host(
+    name: str, shape: tuple[int, ...], dtype: torch.dtype
+) -> None:
+    function = STATISTICS[name]
+    x, channel = values(shape, dtype), values((shape[1],), dtype).abs() + 1
+    expected = function(x, channel)
+    given = (x.to("spyre"), channel.to("spyre"))
+    for found in (function(*given), compiled(function)(*given)):
+        for one, other in zip(found, expected, strict=True):
+            assert (one.shape, one.dtype) == (other.shape, other.dtype)
+            assert torch.allclose(one.cpu(), other, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("shape", [(4, 3, 2, 5), (4, 3)])
+def test_batch_norm_that_evaluates(shape: tuple[int, ...]) -> None:
+    norm = (nn.BatchNorm2d if len(shape) == 4 else nn.BatchNorm1d)(3).eval()
+    x = values(shape, torch.float32)
+    expected = norm(x)
+    norm.to("spyre")
+    found = compiled(norm)(x.to("spyre"))
+    assert torch.allclose(found.cpu(), expected, atol=1e-5)
+    with torch.no_grad():
+        assert torch.equal(compiled(norm)(x.to("spyre")).cpu(), found.detach().cpu())

@@ -201,4 +201,6 @@ def batch_norm_inference(
     spread, average = e.cast(spread, "f32"), e.cast(average, "f32")
     rstd = _rstd(e, spread, eps)
     value = normalise(e, x, average, rstd, weight, bias, e.results[0].dtype)
-    return (value, average, rstd)
+    # FX promises [C] on a card, as on any accelerator, and nothing on the CPU.
+    stats = (reshape(e, v, shape_of(running_mean)) for v in (average, rstd))
+    return (value, *stats)
