@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import torch
+
 from .ops import attention, contractions, creation, indexing, movement, norms
 from .ops import elementwise as ew
 from .ops import reductions as rd
@@ -360,10 +362,13 @@ COMPOSITES = (
     "log_softmax.int",
     "pad.default",
 )
-"""
-Composite operations that inference keeps whole. Under autograd they decompose, since
-a kept one would lose its gradient.
-"""
+"""Composite operations that are kept whole where nobody differentiates them."""
+
+
+def operation(name: str) -> Any:
+    """`torch.ops.aten.add.Tensor` of `add.Tensor`."""
+    packet, overload = name.split(".")
+    return getattr(getattr(torch.ops.aten, packet), overload)
 
 
 def key(op: object) -> str:

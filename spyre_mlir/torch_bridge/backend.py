@@ -4,9 +4,9 @@
 """
 The `torch.compile` backend: `torch.compile(model, backend="spyre_mlir")`.
 
-AOTAutograd gives functional ATen graphs with mutations at the end. Graphs without
-gradients keep composite operations whole; graphs with gradients decompose them. Each
-graph is compiled per concrete key: sizes, strides, types, devices, shared storages.
+AOTAutograd gives functional ATen graphs with mutations at the end. Composite operations
+stay whole where nobody differentiates them. Each graph is compiled per concrete key:
+sizes, strides, types, devices, shared storages.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def spyre_mlir(
     """The entry point of `torch_dynamo_backends`."""
     from torch._dynamo.backends.common import aot_autograd
 
-    from .decompositions import composites_kept, inference_table, training_table
+    from .composites import composites_kept
+    from .decompositions import decomposition_table
 
     if unknown:
         raise OptionError(
@@ -87,10 +88,10 @@ def spyre_mlir(
     backend = aot_autograd(
         fw_compiler=compile_forward,
         bw_compiler=compile_backward,
-        decompositions=training_table() if training else inference_table(),
+        decompositions=decomposition_table(),
         keep_inference_input_mutations=True,
     )
-    with composites_kept(not training), layers_kept():
+    with composites_kept(), layers_kept():
         return backend(gm, example_inputs)
 
 

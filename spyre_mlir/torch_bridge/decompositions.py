@@ -10,15 +10,14 @@ fused fast paths of PyTorch's transformer modules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from math import sqrt
 from typing import Any
 
 import torch
 
-from .aten_table import COMPOSITES, DECOMPOSED, row_of
+from .aten_table import DECOMPOSED, operation, row_of
 
 Decompositions = dict[Any, Callable[..., Any]]
 aten = torch.ops.aten
@@ -26,19 +25,13 @@ functional = torch.nn.functional
 
 
 @cache
-def inference_table() -> Decompositions:
-    """Decompositions of graphs without gradients."""
+def decomposition_table() -> Decompositions:
+    """What AOTAutograd rewrites: forward, backward and inference graphs alike."""
     from torch._decomp import _core_aten_decompositions_post_autograd
 
     core = _core_aten_decompositions_post_autograd()
     rules = {op: rule for op, rule in core.items() if not _imported(op)}
     return rules | _named() | _own()
-
-
-@cache
-def training_table() -> Decompositions:
-    """Decompositions of forward and backward graphs."""
-    return inference_table()
 
 
 def _imported(op: Any) -> bool:
@@ -51,40 +44,39 @@ def _named() -> Decompositions:
     from torch._decomp import global_decomposition_table
 
     known = global_decomposition_table["post_autograd"]
-    wanted = {_find(name) for name in DECOMPOSED}
+    wanted = {operation(name) for name in DECOMPOSED}
     return {op: rule for op, rule in known.items() if op in wanted}
-
-
-def _find(name: str) -> Any:
-    packet, overload = name.split(".")
-    return getattr(getattr(aten, packet), overload)
 
 
 def _own() -> Decompositions:
     return {
         aten._transformer_encoder_layer_fwd.default: encoder_layer,
         aten._native_multi_head_attention.default: multi_head_attention,
+        aten.diagonal_scatter.default: diagonal_scatter,
+        aten._new_zeros_with_same_feature_meta.default: zero_tangents,
     }
 
 
-@contextmanager
-def composites_kept(kept: bool) -> Generator[None]:
-    """Keeps the table's composite operations whole while a graph is traced."""
-    if not kept:
-        yield
-        return
-    from torch.export.exported_program import _override_composite_implicit_decomp
-
-    def keep(*_: Any, **__: Any) -> Any:
-        return NotImplemented
-
-    with _override_composite_implicit_decomp(dict.fromkeys(_composites(), keep)):
-        yield
+def zero_tangents(
+    x: torch.Tensor, other: torch.Tensor, *, self_num_batch_dims: int = 0
+) -> torch.Tensor:
+    """aten._new_zeros_with_same_feature_meta: of `other`, with the batch of `x`."""
+    return other.new_zeros((*x.shape[:self_num_batch_dims], *other.shape))
 
 
-@cache
-def _composites() -> tuple[Any, ...]:
-    return tuple(_find(name) for name in COMPOSITES)
+def diagonal_scatter(
+    x: torch.Tensor, source: torch.Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> torch.Tensor:
+    """aten.diagonal_scatter; PyTorch's own rule writes into a copy of `x`."""
+    rows, columns = x.shape[dim1], x.shape[dim2]
+    above = max(-offset, 0)
+    column = functional.pad(source, (above, rows - above - source.shape[-1]))
+    column = column.unsqueeze(-1).movedim((-2, -1), (dim1, dim2))
+    row, place = (torch.arange(n, device=x.device) for n in (rows, columns))
+    on_diagonal = place - row.unsqueeze(1) == offset
+    shape = (1,) * (x.ndim - 2) + (rows, columns)
+    on_diagonal = on_diagonal.reshape(shape).movedim((-2, -1), (dim1, dim2))
+    return torch.where(on_diagonal, column.to(x.dtype), x)
 
 
 # ------------------------------------------------------- fused transformer paths
