@@ -137,6 +137,8 @@ def _refusal(graph: ConcreteGraph, node: fx.Node, device: torch.device) -> str:
     if name_of(node) in ROW_BY_ROW:
         return "the host cuts its operands into rows; its body runs on the card"
     row = row_of(operation_of(node))
+    if row is None and name_of(node):
+        return "PyTorch runs it, and what it holds"
     if row is None:
         return "no row of the operator table names it"
     if row.how != "import":

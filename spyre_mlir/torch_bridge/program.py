@@ -391,7 +391,8 @@ def _report(
         if decision.side == "card":
             card[name] += 1
         elif decision.reason:
-            meta = promised(graph, node)
+            is_wrapped = operation_of(node) is not node.target
+            meta = None if is_wrapped else promised(graph, node)
             dtype, shape = (meta.dtype, meta.shape) if meta else ("", ())
             where = user_line(node)
             host.append(HostOp(name, dtype, shape, decision.reason, where))

@@ -164,6 +164,30 @@ def test_gradients():
     assert_same("gradients", [x.grad for x in inputs], want)
 
 
+def test_experts_that_choose_their_rows():
+    """All choices are made in one stage, and all experts run in the next."""
+
+    def run(x: torch.Tensor, expert: torch.Tensor, w: torch.Tensor):
+        out = torch.zeros_like(x)
+        for k in range(3):
+            rows = torch.nonzero(expert == k).squeeze(-1)
+            out = out.index_add(0, rows, torch.relu(x[rows] @ w[k]))
+        return out
+
+    expert = torch.tensor([0, 2, 0, 2, 2])  # nobody goes to 1
+    x, w = values((5, 6), torch.float32), values((3, 6, 6), torch.float32, 1)
+    compiled = _compile(run)
+    with torch.no_grad():
+        assert_same("rows", compiled(x, expert, w), run(x, expert, w))
+    assert last_report().card_segments == 2
+    found: list[Any] = []
+    for function in (run, compiled):
+        leaf = w.clone().requires_grad_()
+        function(x, expert, leaf).square().sum().backward()
+        found.append(leaf.grad)
+    assert_same("gradients", found[1], found[0])
+
+
 def test_assertions_are_checked_but_are_no_work():
     def run(x: torch.Tensor):
         torch._assert_async((x > -100).all(), "far too small")
