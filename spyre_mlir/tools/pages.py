@@ -55,8 +55,8 @@ are not flushed.
 
 What the correctly rounded value is of:
 
-- `trunc_divide` truncates the quotient after it was rounded to f32, as PyTorch does;
-  `floor_divide` and `remainder` have the exact quotient.
+- `trunc_divide` truncates the quotient after it was rounded to f32 (PyTorch rounds a
+  16-bit one to its own type first); `floor_divide` and `remainder` have the exact one.
 - `silu`, `gelu` and `gelu_tanh` of minus infinity are NaN, as in PyTorch: minus
   infinity times zero. `sign` of NaN is 0.
 - `softplus` is the identity above 20, and `gelu_tanh` has PyTorch's constants.
@@ -68,10 +68,10 @@ What the correctly rounded value is of:
 and plans. In any order, the sum of n terms is at most n u / (1 - n u) times the sum of
 their absolute values away, with u = 2^-24 (`opfuncs.sum_error`); terms are the products
 in a `matmul`, the elements in a `reduce` of kind sum. Rounding to the result type comes
-on top. `max` and `min` are exact. A softmax over n values that spread over a range r is
-so within (n + r + 8) u of each result, relative. A layer_norm over n values with mean
-absolute value a and deviation s is within (n + 8) u (a + |x|) / s (1 + |y|) + n u |y|
-of each y.
+on top. `max` and `min` are exact, but for the sign of a zero if zeros of both signs are
+the extreme. A softmax over n values that spread over a range r is so within
+(n + r + 8) u of each result, relative. A layer_norm over n values with mean absolute
+value a and deviation s is within (n + 8) u (a + |x|) / s (1 + |y|) + n u |y| of each y.
 
 ## Functions
 """
