@@ -58,9 +58,20 @@ PIPELINES: dict[str, tuple[str, ...]] = {
 }
 
 
+listeners: list[Callable[[str], None]] = []
+"""Told of each part of a compile when it begins."""
+
+
+def announce(text: str) -> None:
+    """Says what is done next to who shows it."""
+    for listen in tuple(listeners):
+        listen(text)
+
+
 @contextmanager
 def phase(name: str) -> Generator[None]:
     """Logs how long a part of a compile took."""
+    announce(name)
     begin = time.perf_counter()
     yield
     log.debug("%s: %.0f ms", name, 1e3 * (time.perf_counter() - begin))

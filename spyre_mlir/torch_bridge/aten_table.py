@@ -296,24 +296,24 @@ HOST: dict[str, Row] = {
     **_host(
         "convolution.default conv1d.default conv2d.default conv3d.default "
         "convolution_backward.default _convolution.default",
-        "convolution",
+        "the card has no convolution",
     ),
     **_host(
         "max_pool2d_with_indices.default avg_pool2d.default "
         "_adaptive_avg_pool2d.default upsample_nearest2d.vec",
-        "pooling and resampling",
+        "the card has no pooling and no resampling",
     ),
     **_host(
         "cumsum.default cumprod.default sort.default sort.stable topk.default "
         "argmax.default argmin.default max.dim min.dim prod.default prod.dim_int "
         "histc.default",
-        "scans, orders and products",
+        "the card has no scans, sorts and products along a dimension",
     ),
     **_host(
         "index_put.default _unsafe_index_put.default index_copy.default "
         "index_add.default scatter.value scatter.src scatter_add.default "
         "scatter_reduce.two masked_scatter.default",
-        "writes at indices that a tensor holds",
+        "the card cannot write at indices that a tensor holds",
     ),
     **_host(
         "nonzero.default masked_select.default unique_dim.default _unique2.default "
@@ -336,7 +336,7 @@ HOST: dict[str, Row] = {
     **_host(
         "rand.default randn.default randint.low rand_like.default "
         "randn_like.default native_dropout.default bernoulli.p multinomial.default",
-        "random numbers",
+        "the card draws no random numbers",
     ),
 }
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -23,15 +24,19 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from spyre_mlir.config import Options
 from spyre_mlir.diagnostics import OptionError
+from spyre_mlir.pipelines import announce
+from spyre_runtime.engine.kept import Kept
 
 from .concrete import SymbolicNumber
 from .higher_order import Bodies
 from .host_rules import follow_the_host
-from .keys import Key, current_card, program_key, static_inputs
+from .keys import Key, current_card, difference, program_key, static_inputs
 from .partition import is_mutation
 from .program import Program
+from .progress import progress
 from .recurrent import layers_kept
 from .stages import StagedGraph, split
+from .summary import Function, function_at_hand
 
 Compiled = Callable[[list[Any]], tuple[Any, ...]]
 
@@ -60,18 +65,19 @@ def spyre_mlir(
         )
     if mode is not None:
         _accept_mode(mode)
-    parsed = Options.parse(options)
+    parsed, function = Options.parse(options), function_at_hand()
 
     def compile_graph(
         graph: fx.GraphModule, inputs: Sequence[Any], static: Collection[int]
     ) -> Compiled:
-        compiled = compiled_graph(graph, inputs, parsed, static)
+        compiled = compiled_graph(graph, inputs, parsed, function, static)
 
         # a plain function, whose attributes AOTAutograd's wrappers keep
         def run(arguments: list[Any]) -> tuple[Any, ...]:
             if any(isinstance(value, FakeTensor) for value in arguments):
                 return graph(*arguments)  # asked for shapes alone
-            return compiled(arguments)
+            with function.called():
+                return compiled(arguments)
 
         run.__dict__["_boxed_call"] = True
         return run
@@ -123,18 +129,20 @@ def compiled_graph(
     gm: fx.GraphModule,
     inputs: Sequence[Any],
     options: Options,
+    function: Function,
     static: Collection[int] = (),
 ) -> Compiled:
     """
-    A graph as a function of its arguments. It is compiled for `inputs`, real or fake,
-    at once if their sizes are known; a graph where sizes depend on data is cut first.
+    A graph of `function` as a callable of its arguments. It is compiled for `inputs`,
+    real or fake, at once if their sizes are known; a graph where sizes depend on data
+    is cut first.
     """
     stages = split(gm)
     if not stages:
-        return CompiledGraph(gm, inputs, options, static)
+        return CompiledGraph(gm, inputs, options, function, static)
 
     def compile_stage(part: fx.GraphModule, fixed: Collection[int]) -> Compiled:
-        return CompiledGraph(part, promised_inputs(part), options, fixed)
+        return CompiledGraph(part, promised_inputs(part), options, function, fixed)
 
     return StagedGraph(gm, stages, static, compile_stage)
 
@@ -152,14 +160,17 @@ class CompiledGraph:
         gm: fx.GraphModule,
         inputs: Sequence[Any],
         options: Options,
+        function: Function,
         static: Collection[int] = (),
     ):
         self.gm = gm
         self.options = options
+        self.function = function
         self.static = frozenset(static) - _mutated(gm)
-        self.programs: dict[Key, Program] = {}
+        self.programs: Kept[Key, Program] = Kept(options.programs)
+        self._last: Key | None = None
         self.bodies = Bodies(
-            lambda body: compiled_graph(body, promised_inputs(body), options)
+            lambda body: compiled_graph(body, promised_inputs(body), options, function)
         )
         if not any(map(_is_symbolic, inputs)):
             self._program(inputs)
@@ -167,22 +178,37 @@ class CompiledGraph:
     def _program(self, arguments: Sequence[Any]) -> Program:
         from torch._subclasses.fake_tensor import unset_fake_temporarily
 
-        with torch._C._DisableTorchDispatch(), unset_fake_temporarily():
+        with (
+            torch._C._DisableTorchDispatch(),
+            unset_fake_temporarily(),
+            self._progress(),
+        ):
             card = current_card()
             key = (card, program_key(arguments, self.static))
             program = Program(
                 self.gm, arguments, self.options, self.bodies, self.static, card
             )
-        self.programs[key] = program
+        cause = "" if self._last is None else difference(self._last, key)
+        warn = self.options.fallback == "warn"
+        self.function.compiled(cause, program.report, warn)
+        self.programs.add(key, program, 1)
+        self._last = key
         return program
+
+    def _progress(self) -> AbstractContextManager[None]:
+        return progress(self.function.name, self.options.progress)
 
     def __call__(self, arguments: list[Any]) -> tuple[Any, ...]:
         key = (current_card(), program_key(arguments, self.static))
         program = self.programs.get(key)
-        if program is None:
-            program = self._program(arguments)
-        with torch.no_grad():
-            return program(arguments)
+        first = program is None or program.report.calls == 0
+        with torch.no_grad(), self._progress() if first else nullcontext():
+            if program is None:
+                program = self._program(arguments)
+            announce("running")
+            results = program(arguments)
+        self.function.ran(program.report)
+        return results
 
 
 def _mutated(gm: fx.GraphModule) -> set[int]:

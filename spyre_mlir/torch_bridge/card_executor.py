@@ -43,6 +43,8 @@ class CardExecutor:
         data = compile_segment(code.module, self.options)
         with phase("load"):
             loaded = load(self.card, data, timed=self.options.timing)
+        with phase("bind"):
+            loaded.prepare()
         self.loaded.append(loaded)
         mode = self.options.cpu_weights
         return CardSegment(loaded, code.inputs, code.outputs, mode, self.traffic)

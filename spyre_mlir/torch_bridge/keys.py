@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch._guards import TracingContext
@@ -40,6 +40,33 @@ def program_key(arguments: Sequence[Any], static: Collection[int] = ()) -> Key:
             form = (*form, layout_of(value))
         parts.append(form)
     return tuple(parts)
+
+
+_FORM = ("size", "layout in memory", "dtype", "device", "layout on the card")
+
+
+def difference(old: Key, new: Key) -> str:
+    """Why a program of one key does not serve another, in a few words."""
+    if old[0] != new[0]:
+        return "another card"
+    before: tuple[Any, ...] = old[1]
+    found = {_what_changed(a, b) for a, b in zip(before, new[1], strict=True)} - {""}
+    # A number that changes with a size is mostly that size.
+    return ", ".join(sorted(found - {"new number"} or found)) or "dropped before"
+
+
+def _what_changed(old: Any, new: Any) -> str:
+    """Of one argument."""
+    if old == new:
+        return ""
+    if not (isinstance(old, tuple) and isinstance(new, tuple)):
+        return "new number"
+    before, after = cast(Key, old), cast(Key, new)
+    return next(
+        f"new {name}"
+        for name, a, b in zip(_FORM, before, after, strict=False)
+        if a != b
+    )
 
 
 def layout_of(tensor: torch.Tensor) -> DeviceLayout | None:

@@ -140,7 +140,7 @@ def _refusal(graph: ConcreteGraph, node: fx.Node, device: torch.device) -> str:
     if row is None and name_of(node):
         return "PyTorch runs it, and what it holds"
     if row is None:
-        return "no row of the operator table names it"
+        return "the card has no such operation"
     if row.how != "import":
         return row.note
     if name_of(node):
@@ -148,7 +148,7 @@ def _refusal(graph: ConcreteGraph, node: fx.Node, device: torch.device) -> str:
     operands = [t for n in node.all_input_nodes for t in tensors_of(n)]
     results = tensors_of(node)
     if not results:
-        return "it gives no tensor"
+        return "its result is no tensor"
     refusals = [_refuses_tensor(tensor, device, False) for tensor in operands]
     refusals += [_refuses_tensor(tensor, device, True) for tensor in results]
     for refused in filter(None, refusals):
@@ -166,9 +166,9 @@ def _refuses_tensor(tensor: torch.Tensor, device: torch.device, is_result: bool)
     if tensor.layout != torch.strided:
         return f"the card has no {tensor.layout} tensors"
     if tensor.ndim > MAX_RANK:
-        return f"rank {tensor.ndim} is above {MAX_RANK}"
+        return f"a tensor has {tensor.ndim} dimensions, the card takes {MAX_RANK}"
     if tensor.device != device and (is_result or tensor.ndim):
-        return f"the tensor is on {tensor.device}"
+        return f"a tensor is on {tensor.device}, not on the card"
     return ""
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
-import warnings
+import weakref
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 from spyre_mlir.config import Options
 from spyre_mlir.diagnostics import Unsupported, location_names
-from spyre_mlir.pipelines import phase
+from spyre_mlir.pipelines import announce, phase
 from spyre_mlir.transforms._errors import PassError
 
 from .aten_table import key
@@ -42,7 +42,7 @@ from .partition import (
     refuse,
     segment,
 )
-from .report import FallbackWarning, HostOp, Report, called
+from .report import HostOp, Report, called
 
 log = logging.getLogger(__name__)
 
@@ -101,8 +101,8 @@ class Program:
         self.deaths = _deaths(self.segments, self._kept())
         self.report = self._report()
         self.report.compile_seconds = time.perf_counter() - begin
-        if self.report.host and options.fallback == "warn":
-            self._warn()
+        # Reports outlive programs, whose memory goes with them.
+        weakref.finalize(self, self.executor.loaded.clear).atexit = False
 
     def _inputs(
         self, arguments: Sequence[Any], static: Collection[int]
@@ -125,10 +125,14 @@ class Program:
             self._refuse_fallback()
             try:
                 self.executor.loaded.clear()
-                return [self._step(part) for part in self.segments]
+                return [self._announced(k) for k in range(len(self.segments))]
             except Refused as refused:
                 refuse(self.decisions, refused.nodes, refused.reason)
                 self.segments = segment(self.decisions)
+
+    def _announced(self, number: int) -> Step:
+        announce(f"segment {number + 1} of {len(self.segments)}")
+        return self._step(self.segments[number])
 
     def _refuse_fallback(self) -> None:
         if self.options.fallback == "error":
@@ -142,15 +146,6 @@ class Program:
         report.traffic = self.executor.traffic
         report.loaded = self.executor.loaded
         return report
-
-    def _warn(self) -> None:
-        lines = "\n  ".join(self.report.fallbacks())
-        warnings.warn(
-            f"these operations run on the host:\n  {lines}\n"
-            'options={"fallback": "silent"} hides this, "error" refuses them',
-            FallbackWarning,
-            stacklevel=2,
-        )
 
     def _kept(self) -> set[fx.Node]:
         """Nodes that are read after the last segment."""

@@ -62,7 +62,7 @@ class Report:
     traffic: Traffic = field(default_factory=Traffic)
     """What moved beside the programs in the last call."""
     loaded: list[Loaded] = field(default_factory=list)
-    """Images on the card, by card segment that computes something."""
+    """Images on the card, by card segment; none when the program is gone."""
 
     @property
     def simulated_picoseconds(self) -> int:
@@ -75,7 +75,7 @@ class Report:
         from spyre_runtime.report import report_images
 
         if not self.loaded:
-            raise LookupError("no part of the program runs on a card")
+            raise LookupError("no part of the program is on a card")
         chip = self.loaded[0].card.chip
         return report_images([image.timing for image in self.loaded], chip)
 
@@ -141,11 +141,11 @@ def called(report: Report | None = None) -> Generator[None]:
     if outer is not None:
         outer += inner
     elif inner:
-        _last[:] = inner if len(inner) == 1 else [joined(inner)]
+        _last[:] = inner
 
 
 def last_report() -> Report:
     """What ran where in the last call of a compiled graph."""
     if not _last:
         raise LookupError("no compiled graph has run yet")
-    return _last[0]
+    return _last[0] if len(_last) == 1 else joined(_last)

@@ -136,6 +136,11 @@ class Engine:
                     error.call = number
                     raise
 
+    def prepare(self, program: dev.ProgramOp) -> None:
+        """Binds a program but for the addresses of its calls."""
+        with plain_torch():
+            self._plan(program, program.symbols.value.data)
+
     def forget(self, programs: Iterable[dev.ProgramOp]) -> None:
         """Drops all that is bound of programs that will not run again."""
         self._dead.extend(programs)
