@@ -15,6 +15,7 @@ from spyre_mlir.config import Options
 from spyre_mlir.torch_bridge.backend import compiled_graph
 from spyre_mlir.torch_bridge.report import last_report
 from spyre_mlir.torch_bridge.stages import split
+from spyre_mlir.torch_bridge.summary import function_at_hand
 
 from .checking import assert_same, backend, values
 from .programs import counted_programs
@@ -232,7 +233,8 @@ def test_a_symbolic_number_without_a_symbol_waits_for_its_call():
     node = graph.placeholder("n")
     node.meta["val"] = number
     graph.output((node,))
-    run = compiled_graph(torch.fx.GraphModule({}, graph), [number], Options())
+    gm = torch.fx.GraphModule({}, graph)
+    run = compiled_graph(gm, [number], Options(), function_at_hand())
     assert run([3]) == (3,)
 
 
