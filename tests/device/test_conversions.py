@@ -138,3 +138,22 @@ def test_more_or_fewer_elements_than_one_are_no_number() -> None:
     for shape in ((2,), (0,), (1, 2)):
         with pytest.raises(RuntimeError, match="cannot be converted to Scalar"):
             torch.zeros(shape, device="spyre").item()
+
+
+@pytest.mark.parametrize("device", ["spyre", "cpu"])
+@pytest.mark.parametrize("source", [torch.float32, torch.bfloat16, torch.int64])
+def test_compiled_conversions(source: torch.dtype, device: str) -> None:
+    def convert(t: torch.Tensor) -> list[torch.Tensor]:
+        flags = torch.zeros(*t.shape, 2, dtype=torch.bool, device=t.device)
+        flags[..., 1] = t
+        return [flags, *(t.to(dtype) for dtype in DTYPES)]
+
+    compiled = torch.compile(
+        convert, backend="spyre_mlir", options={"fallback": "silent"}
+    )
+    whole = values(source, torch.uint8)
+    for form in ("rows", "every second"):
+        host = FORMS[form](whole)
+        found = compiled(FORMS[form](whole.to(device)))
+        for one, other in zip(found, convert(host), strict=True):
+            assert_same(one, other)
