@@ -14,7 +14,6 @@ from collections.abc import Callable
 from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch.multiprocessing.reductions import reduce_storage
 

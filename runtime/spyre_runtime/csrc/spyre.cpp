@@ -37,6 +37,7 @@
 #include "autocast.h"
 #include "generator.h"
 #include "host.h"
+#include "nested.h"
 #include "pinned.h"
 
 namespace {
