@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from multiprocessing.reduction import ForkingPickler
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
-from torch.multiprocessing.reductions import reduce_storage
+from torch.multiprocessing import reductions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +29,7 @@ def register(device: str) -> None:
 
     def reduce(storage: torch.UntypedStorage) -> Reduced:
         if storage.device.type != device:
-            return reduce_storage(storage)
+            return cast(Any, reductions).reduce_storage(storage)
         try:
             return _rebuild, (_bytes_of(storage), storage.device)
         except RuntimeError as error:

@@ -136,7 +136,9 @@ def test_functions_of_ones_own() -> None:
 
         @staticmethod
         @spyre.amp.custom_bwd
-        def backward(ctx: object, gradient: torch.Tensor) -> torch.Tensor:
+        def backward(  # pyright: ignore[reportIncompatibleMethodOverride]
+            ctx: object, gradient: torch.Tensor
+        ) -> torch.Tensor:
             return gradient * 2
 
     half = _values(HALF).requires_grad_()

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.utils import _pytree as pytree
 
 from spyre_runtime import torch_spyre as spyre
 
@@ -102,9 +103,7 @@ def _train(make: Make, shape: Sequence[int], device: str) -> list[torch.Tensor]:
     torch.manual_seed(7)
     made = layer(values)
     results = [
-        leaf
-        for leaf in torch.utils._pytree.tree_leaves(made)
-        if isinstance(leaf, torch.Tensor)
+        leaf for leaf in pytree.tree_leaves(made) if isinstance(leaf, torch.Tensor)
     ]
     weighted = [
         (leaf * torch.linspace(0, 1, leaf.numel()).view(leaf.shape).to(device)).sum()

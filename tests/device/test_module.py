@@ -88,3 +88,52 @@ def test_workers_send_card_tensors(
     assert second == str(rows)
     forked = run_python(LOADER + FORKED)
     assert forked.stdout.splitlines() == ["refused True"] * 2, forked.stderr
+
+
+NESTED = """
+rows = [torch.ones(2, 3, device="spyre"), torch.ones(4, 3, device="spyre")]
+for grad in (False, True):
+    leaf = rows[0].clone().requires_grad_(grad)
+    made = torch.nested.as_nested_tensor([leaf, rows[1]])
+    print(made._nested_tensor_size().tolist())
+    try:
+        made + 1
+    except NotImplementedError as error:
+        print("layout=torch.jagged" in str(error))
+values = torch.nested.nested_tensor([[1.0], [2.0, 3.0]], device="spyre",
+                                    requires_grad=True)
+jagged = torch.nested.as_nested_tensor(rows, layout=torch.jagged)
+print(jagged.sum(-1).to_padded_tensor(0.0).cpu().tolist())
+"""
+
+
+def test_nested_tensors_work_or_are_refused(run_python: RunPython) -> None:
+    """In a process of its own: an error inside autograd would end it."""
+    done = run_python("import warnings\nwarnings.simplefilter('ignore')\n" + NESTED)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        *(["[[2, 3], [4, 3]]", "True"] * 2),
+        "[[3.0, 3.0, 0.0, 0.0], [3.0, 3.0, 3.0, 3.0]]",
+    ]
+
+
+CARDS = """
+torch.manual_seed(4)
+first, second = (torch.rand(3, device=f"spyre:{card}").cpu() for card in (0, 1))
+print(torch.equal(first, second))
+states = torch.spyre.get_rng_state_all()
+torch.dropout(torch.ones(8, device="spyre:1"), 0.5, True)
+after = torch.spyre.get_rng_state_all()
+print([torch.equal(a, b) for a, b in zip(states, after)])
+with torch.random.fork_rng(devices=[0, 1], device_type="spyre"):
+    torch.rand(3, device="spyre:0")
+    torch.rand(3, device="spyre:1")
+print([torch.equal(a, b) for a, b in zip(after, torch.spyre.get_rng_state_all())])
+"""
+
+
+def test_each_card_draws_from_its_own_generator(run_python: RunPython) -> None:
+    done = run_python(CARDS, SPYRE_DEVICES="2")
+    assert done.stdout.splitlines() == ["True", "[True, False]", "[True, True]"], (
+        done.stderr
+    )
