@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 
 STICK_BYTES = 128
@@ -69,6 +70,7 @@ class DeviceLayout:
         return DeviceLayout((*order[1:], order[0], order[-1]))
 
     @staticmethod
+    @cache
     def default(rank: int) -> DeviceLayout:
         """The layout of a row-major host tensor."""
         return DeviceLayout.ordered(range(rank))

@@ -17,6 +17,8 @@ from torch._guards import TracingContext
 from torch._subclasses.fake_tensor import FakeTensor
 
 from spyre_mlir.algebra.layout import DeviceLayout
+from spyre_runtime.device import view_of
+from spyre_runtime.forms import default_layout, form_of
 
 Key = tuple[Any, ...]
 
@@ -79,9 +81,6 @@ def layout_of(tensor: torch.Tensor) -> DeviceLayout | None:
     sizes, strides = tuple(tensor.shape), tensor.stride()
     if isinstance(tensor, FakeTensor):
         return visible_layout(sizes, strides, tensor.dtype)
-    from spyre_runtime.device import view_of
-    from spyre_runtime.forms import form_of
-
     form = form_of(view_of(tensor))
     return None if form is None else _unless_default(form.layout, len(sizes))
 
@@ -90,8 +89,6 @@ def visible_layout(
     sizes: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype
 ) -> DeviceLayout | None:
     """The layout of a new card tensor; None is the default of its dimensions."""
-    from spyre_runtime.forms import default_layout
-
     found = default_layout(sizes, strides, dtype)
     return None if found is None else _unless_default(found, len(sizes))
 
