@@ -53,7 +53,8 @@ PIPELINES: dict[str, tuple[str, ...]] = {
     "canonicalize": ("canonicalize", "cse", "dce"),
     "rewrite": _REWRITE,
     "plan": _PLAN,
-    "lower": _LOWER,
+    # Decisions may have been edited since they were checked.
+    "lower": ("spyre-check-plan", *_LOWER),
     "compile": (*_REWRITE, *_PLAN, *_LOWER),
 }
 

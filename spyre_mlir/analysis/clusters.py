@@ -18,6 +18,7 @@ from xdsl.dialects import func
 from xdsl.ir import BlockArgument, SSAValue
 
 from spyre_mlir.algebra.linear import Linear
+from spyre_mlir.analysis.groups import group_number
 from spyre_mlir.analysis.layouts import is_static_argument
 from spyre_mlir.analysis.space import IterRange, iteration_space
 from spyre_mlir.dialects import spyre
@@ -103,6 +104,18 @@ class Cluster:
             all(r.splittable for r in ranges),
             any(r.exact for r in ranges),
         )
+
+    def cuts_alike(self, members: frozenset[Member], parts: int) -> bool:
+        """Whether all members of a class have the same elements in a part."""
+        return len({self.spaces[p][k].chunk(parts) for p, k in members}) == 1
+
+    def like(self, member: Member, position: int) -> int | None:
+        """The iterator of another operation that is of the same class, if it is one."""
+        for members in self.classes:
+            if member in members:
+                own = [k for p, k in members if p == position]
+                return own[0] if len(own) == 1 else None
+        return None
 
     def parallelism(self) -> int:
         """Parts that the dividable classes allow together."""
@@ -197,7 +210,10 @@ def _has_weight(matmul: spyre.MatmulOp) -> bool:
 
 
 def clusters_of(function: func.FuncOp, cores: int) -> list[Cluster]:
-    """The function's tensor operations as clusters, greedily in program order."""
+    """
+    The function's tensor operations as clusters, greedily in program order; a group
+    that is decided is one cluster.
+    """
     clusters: list[Cluster] = []
     for op in function.body.block.ops:
         if not isinstance(op, spyre.SpyreOp):
@@ -205,7 +221,13 @@ def clusters_of(function: func.FuncOp, cores: int) -> list[Cluster]:
             continue
         grown = None
         if clusters and clusters[-1].ops:
-            grown = may_join(clusters[-1], op, cores)
+            number = group_number(op)
+            if number != group_number(clusters[-1].ops[-1]):
+                grown = None
+            elif number is not None:
+                grown = clusters[-1].joined(op)
+            else:
+                grown = may_join(clusters[-1], op, cores)
         if grown is not None:
             clusters[-1] = grown
         else:

@@ -10,6 +10,15 @@ from spyre_mlir.analysis.space import IterRange
 from spyre_mlir.dialects import spyre
 
 
+class PlanFault(ValueError):
+    """A decision that cannot be carried out: which operation's, and why."""
+
+    def __init__(self, message: str, op: spyre.SpyreOp | None = None):
+        super().__init__(message)
+        self.message = message
+        self.op = op
+
+
 def kernel_grid(ops: Sequence[spyre.SpyreOp]) -> tuple[int, ...]:
     """Parts of each core digit, first fastest; the same for all of a group."""
     return division_digits(ops[0])[0]

@@ -17,6 +17,7 @@ from math import prod
 from spyre_mlir.algebra.access import ITEMSIZE, Axis
 from spyre_mlir.algebra.layout import ceil_div, elements_per_stick
 from spyre_mlir.analysis.clusters import Cluster, Member
+from spyre_mlir.analysis.decisions import PlanFault
 from spyre_mlir.analysis.space import IterRange, bytes_of, operands_of
 from spyre_mlir.analysis.tilebox import tile_box
 from spyre_mlir.dialects import spyre
@@ -54,13 +55,15 @@ def divide(cluster: Cluster, chip: Chip) -> list[Division]:
     score = _scorer(cluster, classes, ranges, chip)
     large = [p for p, op in enumerate(cluster.ops) if _is_large(op, chip)]
     for parts in _candidates(ranges, chip.cores):
+        if not _keeps_decisions(cluster, classes, parts):
+            continue
         if not _within_span(cluster, large, classes, parts, chip):
             continue
         value = score(parts)
         if best is None or value < best:
             best, chosen = value, parts
     if best is None:
-        raise NoDivision(_span_message(cluster, chip))
+        raise NoDivision(_refusal(cluster, chip))
     return [_division(cluster, p, classes, chosen) for p in range(len(cluster.ops))]
 
 
@@ -210,7 +213,50 @@ def span_bytes(op: spyre.SpyreOp, axes: Sequence[Axis]) -> int:
     return longest
 
 
-def _span_message(cluster: Cluster, chip: Chip) -> str:
+def divide_like(cluster: Cluster, position: int) -> list[Division]:
+    """The divisions of a cluster that follow from that of one of its operations."""
+    given = cluster.ops[position]
+    assert given.division is not None
+    parts = given.division.parts_data
+    used = [k for k in given.division.order_data if parts[k] > 1]
+    found: list[Division] = []
+    for p, op in enumerate(cluster.ops):
+        own = [cluster.like((position, k), p) for k in used]
+        counts = dict.fromkeys(range(len(cluster.spaces[p])), 1)
+        for iterator, k in zip(own, used, strict=True):
+            if iterator is None:
+                raise PlanFault(
+                    f"its group is divided over iterator {k} of {given.name}, and no "
+                    "one of its own goes along that",
+                    op,
+                )
+            counts[iterator] = parts[k]
+        digits = [k for k in own if k is not None]
+        order = (*digits, *(k for k in counts if k not in digits))
+        found.append(Division(tuple(counts.values()), order))
+    return found
+
+
+def _keeps_decisions(
+    cluster: Cluster, classes: Sequence[frozenset[Member]], parts: Sequence[int]
+) -> bool:
+    """The same elements on a core for all operations, and loops that go over them."""
+    if not all(map(cluster.cuts_alike, classes, parts)):
+        return False
+    for position, op in enumerate(cluster.ops):
+        axes = _axes(cluster, position, classes, parts)
+        for k, trips in op.tile.levels_data if op.tile else ():
+            space = cluster.spaces[position]
+            if k >= 0 and not space[k].allows(trips, axes[k].chunk):
+                return False
+    return True
+
+
+def _refusal(cluster: Cluster, chip: Chip) -> str:
+    """Why no candidate is left: loops that are given, or else the span."""
+    for op in cluster.ops:
+        if op.tile is not None and op.tile.levels_data:
+            return f"{op.name}: no division leaves its tile's trips on each core"
     op = cluster.ops[0]
     whole = tuple(Axis.whole(r.size) for r in cluster.spaces[0])
     return (

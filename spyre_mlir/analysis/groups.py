@@ -38,13 +38,18 @@ class Group:
         ]
 
 
+def group_number(op: spyre.SpyreOp) -> int | None:
+    """The number of an operation's group; None while that is undecided."""
+    return None if op.group is None else op.group.value.data
+
+
 def groups_of(function: func.FuncOp) -> list[Group]:
     """The groups that the `group` attributes say; an op without one is alone."""
     groups: list[Group] = []
     run: list[spyre.SpyreOp] = []
     for op in function.body.block.ops:
-        own = op.group if isinstance(op, spyre.SpyreOp) else None
-        if run and (own is None or own != run[0].group):
+        own = group_number(op) if isinstance(op, spyre.SpyreOp) else None
+        if run and (own is None or own != group_number(run[0])):
             groups.append(Group(tuple(run)))
             run = []
         if isinstance(op, spyre.SpyreOp):

@@ -17,8 +17,14 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from spyre_mlir.algebra.access import Access, Axis, Step
-from spyre_mlir.analysis.decisions import kernel_grid, op_axes
+from spyre_mlir.analysis.decisions import (
+    PlanFault,
+    division_digits,
+    kernel_grid,
+    op_axes,
+)
 from spyre_mlir.analysis.movements import is_stick_copy, piece_axes, regions_of
+from spyre_mlir.analysis.ownership import Share, difference, shares_of
 from spyre_mlir.analysis.space import Operand, iteration_space, operands_of
 from spyre_mlir.analysis.statements import Kernel, LoopLevel, LxBuffer, Statement
 from spyre_mlir.analysis.tilebox import (
@@ -69,6 +75,8 @@ class _Tile:
     box: TileBox
     levels: int
     """Loops whose trips pick the stage."""
+    shares: tuple[Share, ...] = ()
+    """What a core makes of each dimension in a trip of the shared loops."""
 
 
 class KernelBuilder:
@@ -87,6 +95,7 @@ class KernelBuilder:
         self._output = {v: len(inputs) + i for i, v in enumerate(outputs)}
         self._tiles: dict[SSAValue, _Tile] = {}
         self._loads: dict[object, _Tile] = {}
+        self._contexts: dict[spyre.SpyreOp, _OpContext] = {}
         self._loops = 0
         self._shared: tuple[LoopLevel, ...] | None = None
         self._inlined = _inlined_maps(self.ops, self.outputs)
@@ -94,9 +103,14 @@ class KernelBuilder:
 
     def build(self) -> Kernel:
         for position, op in enumerate(self.ops):
-            context = self._context(position, op)
-            if op.results[0] not in self._inlined:
-                self._op(context)
+            try:
+                context = self._context(position, op)
+                self._contexts[op] = context
+                if op.results[0] not in self._inlined:
+                    self._op(context)
+            except PlanFault as fault:
+                fault.op = fault.op or op
+                raise
         self.kernel.statements = _in_program_order(self.kernel.statements)
         for buffer in self.kernel.buffers:
             if buffer.role == "stage" or buffer.last < 0:
@@ -110,16 +124,36 @@ class KernelBuilder:
         return LoopLevel(self._loops, trips)
 
     def _context(self, position: int, op: spyre.SpyreOp) -> _OpContext:
-        reduced = op.reduction_iterators()
-        levels = op.tile.levels_data if op.tile else ()
-        count = sum(1 for it, _ in levels if it not in reduced)
+        own, private = _trips(op)
         if self._shared is None:
-            self._shared = tuple(self._loop(t) for _, t in levels[:count])
+            self._shared = tuple(map(self._loop, own))
         shared = self._shared
-        private = tuple(self._loop(t) for _, t in levels[count:])
+        self._check_group(op, own)
+        private = tuple(map(self._loop, private))
         axes = op_axes(op, iteration_space(op))
         depth = op.tile.depth_data if op.tile else 1
         return _OpContext(position, op, axes, shared, private, depth)
+
+    def _check_group(self, op: spyre.SpyreOp, own: Sequence[int]) -> None:
+        """One grid and one nest of shared loops for all members."""
+        grid = division_digits(op)[0]
+        if grid != self.kernel.grid:
+            raise PlanFault(
+                f"divided over {list(grid)}, its group over {list(self.kernel.grid)}"
+            )
+        trips = [level.trips for level in self._shared or ()]
+        if list(own) != trips:
+            raise PlanFault(f"loops of {list(own)} trips, its group has {trips}")
+
+    def _check_owner(
+        self, op: spyre.SpyreOp, made: Sequence[Share], read: Sequence[Share]
+    ) -> None:
+        """A member reads in the scratchpad what the same core made in the same trip."""
+        wrong = difference(made, read)
+        if wrong is not None:
+            raise PlanFault(
+                f"reads other parts of a value than its group makes: {wrong}", op
+            )
 
     # ---- buffers
 
@@ -132,6 +166,7 @@ class KernelBuilder:
         lx = [p for p in places if p.space.data == "lx"]
         if index < len(lx):
             buffer.address = lx[index].address.value.data
+            buffer.is_placed = True
         self.kernel.buffers.append(buffer)
         return buffer
 
@@ -142,7 +177,11 @@ class KernelBuilder:
         depth = ctx.depth if stored and trips > 1 else 1
         buffer = self._buffer(ctx, "result", box.lx_bytes, depth)
         buffer.last = -1 if stored else self._last_use.get(target.value, ctx.position)
-        tile = _Tile(buffer, box, len(ctx.shared) if depth > 1 else 0)
+        levels = len(ctx.shared)
+        shares = shares_of(target, ctx.axes, levels)
+        if target.value in self._tiles:
+            shares = ()
+        tile = _Tile(buffer, box, levels if depth > 1 else 0, shares)
         self._tiles[target.value] = tile
         return tile
 
@@ -178,6 +217,9 @@ class KernelBuilder:
             tile = self._load(ctx, operand)
             return _staged(lx_walk(operand, tile.box, axes, tile.buffer.address), tile)
         private = len(ctx.shared)
+        if not tile.shares and operand.coordinates:
+            raise PlanFault("reads what its group makes in several regions")
+        self._check_owner(ctx.op, tile.shares, shares_of(operand, ctx.axes, private))
         access = lx_walk(operand, tile.box, axes, tile.buffer.address, private)
         return _staged(access, tile)
 
@@ -228,7 +270,8 @@ class KernelBuilder:
         steps: tuple[Step, ...] = ()
         inlined = self._inlined.get(inputs[0].value)
         if inlined is not None:
-            inputs = operands_of(inlined)[:-1]
+            *inputs, made = operands_of(inlined)
+            self._check_inlined(ctx, made, operands_of(op)[0])
             steps = vector_steps(inlined)
         reads = tuple(self._read(ctx, o) for o in inputs)
         result = _staged(lx_walk(target, tile.box, ctx.axes, tile.buffer.address), tile)
@@ -243,6 +286,14 @@ class KernelBuilder:
         if write is not result:
             self._emit(_rounding(ctx, write, result, target.dtype))
         self._store(ctx, target, tile)
+
+    def _check_inlined(self, ctx: _OpContext, made: Operand, read: Operand) -> None:
+        """A map inside a reduction's record runs over the reduction's axes."""
+        owner = made.value.owner
+        assert isinstance(owner, spyre.MapOp)
+        shared = len(ctx.shared)
+        shares = shares_of(made, self._contexts[owner].axes, shared)
+        self._check_owner(ctx.op, shares, shares_of(read, ctx.axes, shared))
 
     def _partial_sums(
         self, ctx: _OpContext, target: Operand, tile: _Tile, dtype: str
@@ -260,6 +311,8 @@ class KernelBuilder:
         target: Operand,
     ) -> None:
         source, index = inputs
+        if source.value in self._tiles:
+            raise PlanFault("looks up rows in DRAM that its group makes")
         tile = self._result_tile(ctx, target)
         index_read = self._read(ctx, index)
         walk = dram_walk(source, ctx.axes, self._symbol[source.value])
@@ -319,6 +372,21 @@ class KernelBuilder:
         piece = replace(ctx, axes=axes)
         read = self._read(piece, source, axes)
         self._emit(Statement("shuffle", ctx.shared, ctx.position, axes, (read,), write))
+
+
+def _trips(op: spyre.SpyreOp) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Trips of the loops that a group shares, and of those over what is reduced."""
+    levels = op.tile.levels_data if op.tile else ()
+    reduced = op.reduction_iterators()
+    count = sum(1 for iterator, _ in levels if iterator not in reduced)
+    for iterator, _ in levels[:count]:
+        if iterator in reduced:
+            raise PlanFault(
+                f"its loop over iterator {iterator}, which is summed or folded, stands "
+                "outside of another loop"
+            )
+    trips = tuple(t for _, t in levels)
+    return trips[:count], trips[count:]
 
 
 def _contracting(

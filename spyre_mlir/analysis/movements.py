@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from spyre_mlir.algebra.access import Access, Axis
 from spyre_mlir.algebra.layout import STICK_BYTES, SYNTHETIC
 from spyre_mlir.algebra.linear import Linear
-from spyre_mlir.analysis.decisions import cut_iterators
+from spyre_mlir.analysis.decisions import PlanFault, cut_iterators
 from spyre_mlir.analysis.space import Operand, operands_of, region_iterator
 from spyre_mlir.analysis.tilebox import limited
 from spyre_mlir.dialects import spyre
@@ -80,7 +80,8 @@ def _box(
 def _leading(exprs: Sequence[Linear], cut: Sequence[int]) -> int | None:
     """The cut iterator that steps along a dimension, or None."""
     found = {k for e in exprs for k in e.used if k in cut}
-    assert len(found) <= 1, "two cut iterators on one dimension"
+    if len(found) > 1:
+        raise PlanFault(f"iterators {sorted(found)} cut one dimension of the result")
     return found.pop() if found else None
 
 

@@ -33,6 +33,8 @@ class LxBuffer:
     last: int
     """Life, as positions of operations; a buffer that a transfer touches lives on."""
     address: int = 0
+    is_placed: bool = False
+    """Its address is decided."""
 
     @property
     def total_bytes(self) -> int:

@@ -19,6 +19,7 @@ from spyre_mlir.algebra.layout import (
     elements_per_stick,
 )
 from spyre_mlir.algebra.linear import Linear
+from spyre_mlir.analysis.decisions import PlanFault
 from spyre_mlir.analysis.space import Operand
 
 
@@ -69,10 +70,10 @@ def limited(axis: Axis, size: int) -> Axis:
     """An axis that ends after `size` elements, for a piece that runs no further."""
     if axis.size == size:
         return axis
-    return replace(axis, size=size) if _is_cut(axis) else Axis.whole(size)
+    return replace(axis, size=size) if is_cut(axis) else Axis.whole(size)
 
 
-def _is_cut(axis: Axis) -> bool:
+def is_cut(axis: Axis) -> bool:
     return axis.digit >= 0 or axis.loop >= 0
 
 
@@ -83,7 +84,7 @@ def tile_box(operand: Operand, axes: Sequence[Axis]) -> TileBox:
     base: list[int] = []
     steps: list[int] = []
     for dim, coordinate in enumerate(operand.coordinates):
-        axis, low, step = _dim_box(operand, axes, coordinate)
+        axis, low, step = dim_box(operand, axes, coordinate)
         if dim == operand.stick_dim:
             lead = low % eps
             low -= lead
@@ -104,20 +105,21 @@ def tile_box(operand: Operand, axes: Sequence[Axis]) -> TileBox:
 def _lengthen(axis: Axis, lead: int) -> Axis:
     if not lead:
         return axis
-    if _is_cut(axis):
+    if is_cut(axis):
         return replace(axis, halo=axis.halo + lead)
     return Axis.whole(axis.size + lead)
 
 
-def _dim_box(
+def dim_box(
     operand: Operand, axes: Sequence[Axis], coordinate: Linear
 ) -> tuple[Axis, int, int]:
     """Axis, first coordinate and direction of one dimension's box."""
     low, span, cut = coordinate.offset, 1, -1
     for k in coordinate.used:
         c, axis = coordinate.coefficients[k], _axis(operand, axes, k)
-        if _is_cut(axis):
-            assert cut < 0, "a dimension is cut by two iterators"
+        if is_cut(axis):
+            if cut >= 0:
+                raise PlanFault(f"iterators {cut} and {k} cut one dimension")
             cut = k
             continue
         span += abs(c) * (axis.size - 1)
@@ -166,7 +168,8 @@ def _dense(found: dict[int, int] | None, itemsize: int) -> tuple[int, ...]:
 def _stick_step(axis: Axis, step: int, eps: int, stick_stride: int) -> int:
     """Elements per element of a cut on the stick dimension: cuts are whole sticks."""
     for part, cut in ((axis.chunk, axis.digit), (axis.tile, axis.loop)):
-        assert cut < 0 or (part * step) % eps == 0, "a cut falls inside a stick"
+        if cut >= 0 and (part * step) % eps:
+            raise PlanFault(f"a cut after {part} elements falls inside a stick")
     assert stick_stride % eps == 0
     return step * (stick_stride // eps)
 

@@ -66,11 +66,23 @@ class TilePlanner:
         for op in group.ops:
             cluster = cluster.joined(op)
         self.cluster = cluster
-        self.classes = [c for c in cluster.dividable() if self._units(c) > 1]
+        self.given = self._given()
+        self.classes = [
+            c for c in cluster.dividable() if self.given is None and self._units(c) > 1
+        ]
         self.spaces = [iteration_space(op) for op in group.ops]
         self.inputs, self.outputs = group.inputs(), group.outputs()
         self._known: dict[Loops, Footprint] = {}
         self.limit = chip.scratchpad_usable_bytes_per_core
+
+    def _given(self) -> tuple[int, tuple[tuple[int, int], ...]] | None:
+        """Position and shared levels of the first operation whose tile is decided."""
+        for position, op in enumerate(self.group.ops):
+            if op.tile is not None:
+                reduced = op.reduction_iterators()
+                levels = op.tile.levels_data
+                return position, tuple(x for x in levels if x[0] not in reduced)
+        return None
 
     def plan(self) -> list[spyre.TileAttr | None]:
         """Tiles per operation; DoesNotFit if the scratchpad is too small."""
@@ -148,6 +160,9 @@ class TilePlanner:
     def _range(self, members: frozenset[Member]) -> tuple[IterRange, int]:
         """Cuts that a class allows, and the elements of one core."""
         range_ = self.cluster.range_of(members)
+        if len({self.cluster.spaces[p][k].granule for p, k in members}) > 1:
+            # Their cuts would fall on different elements.
+            range_ = replace(range_, splittable=False)
         position, iterator = min(members)
         op = self.group.ops[position]
         parts = op.division.parts_data[iterator] if op.division else 1
@@ -204,6 +219,8 @@ class TilePlanner:
 
     def _loopable(self, position: int) -> tuple[int, ...]:
         op = self.group.ops[position]
+        if op.tile is not None:
+            return ()
         space = self.spaces[position]
         return tuple(k for k in op.reduction_iterators() if space[k].splittable)
 
@@ -240,7 +257,7 @@ class TilePlanner:
         return loops
 
     def _overlap_matmul(self, loops: Loops, matmuls: Sequence[int]) -> Loops:
-        if prod(loops.shared) > 1 or any(loops.private):
+        if self.given or prod(loops.shared) > 1 or any(loops.private):
             return loops
         for position in matmuls:
             for iterator in self._loopable(position):
@@ -277,8 +294,11 @@ class TilePlanner:
 
     def _tiles(self, loops: Loops) -> list[spyre.TileAttr | None]:
         tiles: list[spyre.TileAttr | None] = []
-        for position in range(len(self.group.ops)):
-            levels: list[tuple[int, int]] = []
+        for position, op in enumerate(self.group.ops):
+            if op.tile is not None:
+                tiles.append(op.tile)
+                continue
+            levels = self._given_levels(position)
             for members, trips in zip(self.classes, loops.shared, strict=True):
                 if trips > 1:
                     (iterator,) = (k for p, k in members if p == position)
@@ -287,14 +307,27 @@ class TilePlanner:
             tiles.append(spyre.TileAttr.of(levels, DEPTH))
         return tiles
 
+    def _given_levels(self, position: int) -> list[tuple[int, int]]:
+        """The shared levels that another operation's tile decides."""
+        if self.given is None:
+            return []
+        source, levels = self.given
+        alike = [self.cluster.like((source, k), position) for k, _ in levels]
+        return [
+            (-1 if k is None else k, trips)
+            for k, (_, trips) in zip(alike, levels, strict=True)
+        ]
+
     def _evaluate(self, loops: Loops) -> Footprint:
         known = self._known.get(loops)
         if known is not None:
             return known
         before = [op.tile for op in self.group.ops]
         with_tiles(self.group.ops, self._tiles(loops))
-        kernel = build_kernel(self.group.ops, self.inputs, self.outputs)
-        with_tiles(self.group.ops, before)
+        try:
+            kernel = build_kernel(self.group.ops, self.inputs, self.outputs)
+        finally:
+            with_tiles(self.group.ops, before)
         found = Footprint(place_buffers(kernel.buffers), dram_bytes(kernel))
         self._known[loops] = found
         return found

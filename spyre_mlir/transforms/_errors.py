@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 from xdsl.dialects.builtin import LocationAttr, NameLoc
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import PassFailedException
 
+from spyre_mlir.analysis.decisions import PlanFault
 from spyre_mlir.diagnostics import format_location
 
 
@@ -18,6 +22,18 @@ class PassError(PassFailedException):
         self.location = location
         where = user_location(location)
         super().__init__(message + (f"\nnote: from {where}" if where else ""))
+
+
+@contextmanager
+def refusals() -> Generator[None]:
+    """Makes a PassError of a decision that cannot be carried out."""
+    try:
+        yield
+    except PlanFault as fault:
+        if fault.op is None:
+            raise
+        message = f"{fault.op.name}: {fault.message}"
+        raise PassError(message, fault.op.location) from fault
 
 
 def user_location(location: Attribute) -> str:

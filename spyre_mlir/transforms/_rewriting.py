@@ -24,7 +24,8 @@ MAX_FUSED_LOCATIONS = 8
 
 def is_undecided(op: SpyreOp) -> bool:
     """No decision is on the operation; one that is there is a constraint to keep."""
-    return not any((op.division, op.group, op.tile, op.places, op.via))
+    decisions = (op.division, op.group, op.tile, op.places, op.via)
+    return all(decision is None for decision in decisions)
 
 
 def fused_location(locations: Iterable[LocationAttr]) -> LocationAttr:

@@ -48,6 +48,7 @@ from spyre_mlir.dialects import dev, ktdp, spyre
 from spyre_mlir.dialects.spyre import is_float
 from spyre_mlir.target.opfuncs import REDUCTIONS
 from spyre_mlir.transforms import _affine as shared
+from spyre_mlir.transforms._errors import refusals
 from spyre_mlir.transforms._functions import GRID, LX_BYTES
 from spyre_mlir.transforms._kernel_writer import KernelWriter, split
 from spyre_mlir.transforms._scalars import (
@@ -100,7 +101,8 @@ def staged_kernel(function: func.FuncOp) -> func.FuncOp:
     ops = [o for o in block.ops if isinstance(o, spyre.SpyreOp)]
     last = block.last_op
     assert last is not None
-    kernel = build_kernel(ops, block.args, last.operands)
+    with refusals():
+        kernel = build_kernel(ops, block.args, last.operands)
     entry = Block(arg_types=[_INDEX] * len(kernel.symbols))
     for number, argument in enumerate(entry.args):
         argument.name_hint = f"s{number}"

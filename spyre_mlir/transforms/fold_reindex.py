@@ -61,7 +61,9 @@ def movement_of(op: ReindexOp) -> Movement:
         if piece.volume:
             pieces.append(piece.canonical())
             sources.append(source)
-    fill = op.fill or number_attr(0, dtype_name(op.result.type))
+    fill = op.fill
+    if fill is None:
+        fill = number_attr(0, dtype_name(op.result.type))
     shape = tuple(tensor_of(op.result).get_shape())
     return Movement(tuple(sources), tuple(pieces), shape, fill)
 

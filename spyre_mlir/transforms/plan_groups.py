@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
-Numbers fusion groups: consecutive operations with one division, whose values stay in
-the scratchpad, and which fit it together.
+Numbers fusion groups: consecutive operations of which each core reads what it made,
+whose values stay in the scratchpad, and which fit it together.
 
     %1 = spyre.reduce "max" %0 ...        {group = 0}
     %2 = spyre.map %0, %1 ...             {group = 0}
@@ -20,12 +20,13 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.passes import ModulePass
 
 from spyre_mlir.analysis.clusters import clusters_of
-from spyre_mlir.analysis.decisions import division_digits
+from spyre_mlir.analysis.decisions import PlanFault
 from spyre_mlir.analysis.groups import Group
+from spyre_mlir.analysis.legality import checked_groups
 from spyre_mlir.analysis.tiles import DoesNotFit, TilePlanner
 from spyre_mlir.dialects import spyre
 from spyre_mlir.target.chip import Chip
-from spyre_mlir.transforms._errors import PassError
+from spyre_mlir.transforms._errors import PassError, refusals
 from spyre_mlir.transforms._functions import chip_of, laid_out_functions
 
 
@@ -42,27 +43,30 @@ class PlanGroupsPass(ModulePass):
                 if isinstance(o, spyre.SpyreOp) and o.group is not None
             ]
             number = max(taken, default=-1) + 1
-            for cluster in clusters_of(function, chip.cores):
-                for run in _undecided(cluster.ops):
-                    for ops in _fitting(run, chip):
-                        for member in ops:
-                            member.group = IntegerAttr(number, i64)
-                        number += 1
+            with refusals():
+                checked_groups(function, chip, is_complete=False)
+                for cluster in clusters_of(function, chip.cores):
+                    for run in _undecided(cluster.ops):
+                        for ops in _fitting(run, chip):
+                            for member in ops:
+                                member.group = IntegerAttr(number, i64)
+                            number += 1
 
 
 def _undecided(ops: Sequence[spyre.SpyreOp]) -> Iterator[list[spyre.SpyreOp]]:
-    """Runs without a group yet, of one grid."""
+    """Runs without a group yet; what has loops or places already is alone."""
     run: list[spyre.SpyreOp] = []
     for op in ops:
-        if op.group is not None:
-            if run:
-                yield run
-            run = []
-            continue
-        if run and division_digits(run[0])[0] != division_digits(op)[0]:
+        alone = op.tile is not None or op.places is not None
+        if run and (alone or op.group is not None):
             yield run
             run = []
-        run.append(op)
+        if op.group is not None:
+            continue
+        if alone:
+            yield [op]
+        else:
+            run.append(op)
     if run:
         yield run
 
@@ -70,9 +74,19 @@ def _undecided(ops: Sequence[spyre.SpyreOp]) -> Iterator[list[spyre.SpyreOp]]:
 def _fitting(
     ops: Sequence[spyre.SpyreOp], chip: Chip
 ) -> Iterator[Sequence[spyre.SpyreOp]]:
-    """The run whole if it fits the scratchpad, else its halves."""
+    """
+    The run whole if each core reads what it made and it fits the scratchpad; else cut
+    where it does not, or its halves.
+    """
     try:
         TilePlanner(Group(tuple(ops)), chip).plan()
+    except PlanFault as fault:
+        start = list[spyre.SpyreOp | None](ops).index(fault.op)
+        if not start:
+            raise
+        yield from _fitting(ops[:start], chip)
+        yield from _fitting(ops[start:], chip)
+        return
     except DoesNotFit as error:
         if len(ops) == 1:
             raise PassError(str(error), ops[0].location) from error

@@ -6,7 +6,7 @@ Chooses each group's loops and buffer depth.
 becomes
     %2 = spyre.matmul ... {tile = #spyre.tile<[array<i64: 2, 4>], 2 : i64>}
 
-Runs after `plan-groups`; a group in which some tile is decided is left alone.
+Runs after `plan-groups`. A tile that is decided says the shared loops of its group.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ from xdsl.context import Context
 from xdsl.dialects import builtin
 from xdsl.passes import ModulePass
 
-from spyre_mlir.analysis.groups import groups_of, with_tiles
+from spyre_mlir.analysis.groups import Group, with_tiles
+from spyre_mlir.analysis.legality import checked_groups
 from spyre_mlir.analysis.tiles import DoesNotFit, TilePlanner
-from spyre_mlir.transforms._errors import PassError
+from spyre_mlir.dialects import spyre
+from spyre_mlir.target.chip import Chip
+from spyre_mlir.transforms._errors import PassError, refusals
 from spyre_mlir.transforms._functions import chip_of, laid_out_functions
 
 
@@ -30,11 +33,14 @@ class PlanTilesPass(ModulePass):
     def apply(self, ctx: Context, op: builtin.ModuleOp) -> None:
         chip = chip_of(op)
         for function in laid_out_functions(op):
-            for group in groups_of(function):
-                if any(o.tile is not None for o in group.ops):
-                    continue
-                try:
-                    tiles = TilePlanner(group, chip).plan()
-                except DoesNotFit as error:
-                    raise PassError(str(error), group.ops[0].location) from error
-                with_tiles(group.ops, tiles)
+            with refusals():
+                for group in checked_groups(function, chip, is_complete=False):
+                    if any(o.tile is None for o in group.ops):
+                        with_tiles(group.ops, _tiles(group, chip))
+
+
+def _tiles(group: Group, chip: Chip) -> list[spyre.TileAttr | None]:
+    try:
+        return TilePlanner(group, chip).plan()
+    except DoesNotFit as error:
+        raise PassError(str(error), group.ops[0].location) from error

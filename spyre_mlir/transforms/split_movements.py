@@ -195,7 +195,8 @@ class _Splitter:
         return insert_before(full, self.op)
 
     def _fill(self) -> Attribute:
-        return self.op.fill or spyre.number_attr(0, self.dtype)
+        fill = self.op.fill
+        return spyre.number_attr(0, self.dtype) if fill is None else fill
 
     def _copy(self, region: Region, start: int) -> Piece:
         """A region from where it lies among the edges."""

@@ -10,9 +10,11 @@ from xdsl.dialects.builtin import (
     AffineMapAttr,
     ArrayAttr,
     IntegerAttr,
+    StringAttr,
     TensorType,
 )
 from xdsl.ir import (
+    Attribute,
     Operation,
 )
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
@@ -57,6 +59,12 @@ class SpyreOp(IRDLOperation):
     def maps(self) -> tuple[tuple[Linear, ...], ...]:
         raise AssertionError(f"{self.name} does not say its indexing maps")
 
+    def ways(self) -> tuple[str, ...]:
+        """How each operand comes where owners differ; empty while undecided."""
+        if self.via is None:
+            return ()
+        return tuple(way.data for way in self.via if isinstance(way, StringAttr))
+
     def verify_decisions(self) -> None:
         rank = len(self.sizes())
         if self.division and len(self.division.parts_data) != rank:
@@ -64,9 +72,28 @@ class SpyreOp(IRDLOperation):
                 f"division has {len(self.division.parts_data)} parts for {rank} "
                 "iterators"
             )
+        looped: set[int] = set()
         for iterator, _ in self.tile.levels_data if self.tile else ():
             if not -1 <= iterator < rank:
                 raise VerifyException(f"tile names iterator {iterator} of {rank}")
+            if iterator in looped:
+                raise VerifyException(f"tile names iterator {iterator} twice")
+            if iterator >= 0:
+                looped.add(iterator)
+        if self.group is not None and self.group.value.data < 0:
+            raise VerifyException(f"group {self.group.value.data} is below 0")
+        if self.via is not None:
+            self._verify_ways(self.via)
+
+    def _verify_ways(self, via: ArrayAttr[Attribute]) -> None:
+        ways = self.ways()
+        if len(ways) != len(via) or len(ways) != len(self.operands):
+            raise VerifyException(
+                f"via gives {len(via)} strings for {len(self.operands)} operands"
+            )
+        for way in ways:
+            if way not in ("dram", "ring"):
+                raise VerifyException(f'via "{way}" is neither dram nor ring')
 
 
 def linear_maps(maps: Sequence[AffineMapAttr]) -> tuple[tuple[Linear, ...], ...]:
