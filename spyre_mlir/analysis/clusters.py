@@ -107,7 +107,8 @@ class Cluster:
 
     def cuts_alike(self, members: frozenset[Member], parts: int) -> bool:
         """Whether all members of a class have the same elements in a part."""
-        return len({self.spaces[p][k].chunk(parts) for p, k in members}) == 1
+        chunks = {self.spaces[p][k].chunk(parts) for p, k in members}
+        return parts == 1 or len(chunks) == 1
 
     def like(self, member: Member, position: int) -> int | None:
         """The iterator of another operation that is of the same class, if it is one."""

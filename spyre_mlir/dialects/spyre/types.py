@@ -37,6 +37,7 @@ from xdsl.ir.affine import AffineMap
 from xdsl.irdl import (
     irdl_attr_definition,
 )
+from xdsl.parser import AttrParser
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.algebra.access import ITEMSIZE
@@ -105,8 +106,29 @@ def _device_layout(dims: DenseArrayBase) -> DeviceLayout:
     return DeviceLayout(plain(dims))
 
 
+class DecisionAttr(ParametrizedAttribute):
+    """A decision; one that is written wrongly is an error at its place in the text."""
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        begin = parser.pos
+        found = super().parse_parameters(parser)
+        wanted = cls.get_irdl_definition().parameters
+        if len(found) != len(wanted):
+            parser.raise_error(
+                f"{cls.name} takes {len(wanted)} parameters, not {len(found)}",
+                begin,
+                parser.pos,
+            )
+        try:
+            cls.new(found)
+        except VerifyException as error:
+            parser.raise_error(f"{cls.name}: {error}", begin, parser.pos)
+        return found
+
+
 @irdl_attr_definition
-class LayoutAttr(MemRefLayoutAttr, ParametrizedAttribute):
+class LayoutAttr(MemRefLayoutAttr, DecisionAttr):
     """
     `#spyre.layout<array<i64: 1, 0, 1>>`: host dimension by device dimension.
 
@@ -139,7 +161,7 @@ class LayoutAttr(MemRefLayoutAttr, ParametrizedAttribute):
 
 
 @irdl_attr_definition
-class DivisionAttr(ParametrizedAttribute):
+class DivisionAttr(DecisionAttr):
     """
     Parts per iterator, and the order of the core's digits, fastest first.
 
@@ -175,7 +197,7 @@ class DivisionAttr(ParametrizedAttribute):
 
 
 @irdl_attr_definition
-class TileAttr(ParametrizedAttribute):
+class TileAttr(DecisionAttr):
     """
     Loop levels, outermost first, as (iterator, trips) pairs, and the buffer depth.
 
@@ -212,7 +234,7 @@ class TileAttr(ParametrizedAttribute):
 
 
 @irdl_attr_definition
-class PlaceAttr(ParametrizedAttribute):
+class PlaceAttr(DecisionAttr):
     """Where a result lives: `#spyre.place<"lx", 65536 : i64>`, a byte address."""
 
     name = "spyre.place"
