@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, i64
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.analysis.clusters import Cluster
@@ -139,7 +139,7 @@ def _clusters(ops: Sequence[object], choices: Choices) -> Iterator[Cluster]:
 
 def _joins(cluster: Cluster, op: spyre.SpyreOp) -> bool:
     """A row that is looked up lies in DRAM, and regions are not read in one."""
-    made = {o.results[0]: o for o in cluster.ops}
+    made: dict[SSAValue, spyre.SpyreOp] = {o.results[0]: o for o in cluster.ops}
     if isinstance(op, spyre.GatherOp) and op.source in made:
         return False
     read = [made[v] for v in op.operands if v in made]
