@@ -20,7 +20,14 @@ from agreement.choices import Recorded
 from spyre_mlir.tools.spyre_opt import main
 
 torch.set_num_threads(1)
-TURNS = {"planner": 1, "legal": 3, "partial": 3, "edited": 3, "edited_part": 3}
+TURNS = {
+    "planner": 1,
+    "legal": 3,
+    "partial": 3,
+    "turned": 5,
+    "edited": 3,
+    "edited_part": 3,
+}
 
 
 @pytest.mark.parametrize("number", range(10))

@@ -76,13 +76,15 @@ class Unplanned:
 
 def make_unplanned(choices: Choices, most: int = 5) -> Unplanned:
     """A random module whose only decisions are layouts."""
-    builder = Builder(choices, limit=6_000).grow(KINDS, most)
+    kinds = choices.pick((KINDS, (map_, reduce, matmul)))
+    builder = Builder(choices, limit=6_000).grow(kinds, most)
     module = builder.module()
     arguments = inputs_of(module, builder.index_limits, False, choices.integer(0, 99))
     wanted = reference(module, arguments)
     description = choices.pick(CHIPS)
     module.attributes[CHIP] = StringAttr(description)
-    for pass_ in passes_of("rewrite"):
+    # Without the rewrites maps stay apart: larger groups.
+    for pass_ in passes_of("rewrite") if choices.chance(50) else ():
         pass_.apply(context(), module)
     run(module, LAY_OUT)
     return Unplanned(module, arguments, wanted, description)
@@ -129,10 +131,12 @@ def _clusters(ops: Sequence[object], choices: Choices) -> Iterator[Cluster]:
                 yield cluster
             cluster = Cluster()
             continue
-        if cluster.ops and not (_joins(cluster, op) and choices.chance(80)):
+        joined = cluster.joined(op)
+        likely = 90 if joined.parallelism() > 1 else 10
+        if cluster.ops and not (_joins(cluster, op) and choices.chance(likely)):
             yield cluster
-            cluster = Cluster()
-        cluster = cluster.joined(op)
+            joined = Cluster().joined(op)
+        cluster = joined
     if cluster.ops:
         yield cluster
 
@@ -261,8 +265,8 @@ def _edit_division(
     op: spyre.SpyreOp, choices: Choices, ops: Sequence[spyre.SpyreOp]
 ) -> None:
     rank = len(op.sizes())
-    if op.division is not None and choices.chance(50):
-        parts = list(op.division.parts_data)
+    parts = list(op.division.parts_data) if op.division is not None else []
+    if len(parts) == rank and choices.chance(50):
         if choices.chance(40) and rank > 1:
             order = choices.order(range(rank))
             op.division = spyre.DivisionAttr.of(parts, order)
@@ -363,6 +367,34 @@ def edited(case: Unplanned, choices: Choices) -> tuple[ModuleOp, Sequence[str]]:
     return module, ("spyre-check-plan",)
 
 
+def turned(case: Unplanned, choices: Choices) -> tuple[ModuleOp, Sequence[str]]:
+    """
+    Some member of each group cuts other iterators than the rest, in the same grid and
+    the same trips.
+    """
+    module = case.module.clone()
+    legal_plan(module, choices, case.chip)
+    for function in laid_out_functions(module):
+        for group in groups_of(function):
+            if len(group.ops) > 1:
+                _turn(choices.pick(group.ops), choices)
+    for op in operations(module):
+        op.places = None
+    return module, ("spyre-plan-places", "spyre-check-plan")
+
+
+def _turn(op: spyre.SpyreOp, choices: Choices) -> None:
+    other = dict(enumerate(choices.order(range(len(op.sizes())))[::-1]))
+    if op.division is not None and choices.chance(60):
+        parts = op.division.parts_data
+        moved = {other[k]: parts[k] for k in other}
+        order = [other[k] for k in op.division.order_data]
+        op.division = spyre.DivisionAttr.of([moved[k] for k in sorted(moved)], order)
+    if op.tile is not None and choices.chance(60):
+        levels = [(other.get(k, k), t) for k, t in op.tile.levels_data]
+        op.tile = spyre.TileAttr.of(levels, op.tile.depth_data)
+
+
 def edited_part(case: Unplanned, choices: Choices) -> tuple[ModuleOp, Sequence[str]]:
     module, _ = legal(case, choices)
     drop(module, choices)
@@ -370,7 +402,7 @@ def edited_part(case: Unplanned, choices: Choices) -> tuple[ModuleOp, Sequence[s
     return module, DECIDE
 
 
-MODES = {m.__name__: m for m in (planner, legal, partial, edited, edited_part)}
+MODES = {m.__name__: m for m in (planner, legal, partial, turned, edited, edited_part)}
 NO_ROOM = ("of the scratchpad", "bytes of scratchpad", "bytes of one tensor")
 """What a legal plan, or a planner, may be refused for: the chip is small."""
 
