@@ -16,8 +16,16 @@ import pytest
 import torch
 from agreement import plans
 from agreement.choices import Recorded
+from agreement.levels import bench
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.parser import Parser
 
+from spyre_mlir.binary.writer import write
+from spyre_mlir.compiler import encode
+from spyre_mlir.dialects import spyre
+from spyre_mlir.pipelines import PIPELINES
 from spyre_mlir.tools.spyre_opt import main
+from spyre_mlir.transforms._errors import PassError
 
 torch.set_num_threads(1)
 TURNS = {
@@ -138,3 +146,67 @@ def test_edited_text_is_compiled_or_refused(
                 said + path.read_text()
             )
     assert refused > 30
+
+
+# ---- two neighbours
+
+
+PAIR = """
+!t = tensor<130x200xf16, #spyre.layout<array<i64: 1, 0, 1>>>
+func.func @main(%x: !t) -> !t {
+  %0 = spyre.map %x {maps = [affine_map<(i, j) -> (i, j)>]} : (!t) -> !t {
+  ^bb0(%a: f16):
+    %b = spyre.fn "neg"(%a) : (f16) -> f16
+    spyre.yield %b : f16
+  }
+  %1 = spyre.map %0 {maps = [affine_map<(i, j) -> (i, j)>]} : (!t) -> !t {
+  ^bb0(%a: f16):
+    %b = spyre.fn "abs"(%a) : (f16) -> f16
+    spyre.yield %b : f16
+  }
+  func.return %1 : !t
+}
+"""
+CUTS: list[tuple[list[int], tuple[tuple[int, int], ...]]] = [
+    ([1, 1], ()),
+    ([2, 1], ()),
+    ([1, 2], ()),
+    ([2, 2], ()),
+    ([1, 1], ((0, 2),)),
+    ([1, 1], ((1, 2),)),
+    ([2, 1], ((1, 2),)),
+]
+"""Parts, and loops: of one grid there are several, and of the same trips."""
+
+
+def decide(
+    op: spyre.SpyreOp,
+    parts: list[int],
+    order: list[int],
+    levels: tuple[tuple[int, int], ...],
+) -> None:
+    op.division = spyre.DivisionAttr.of(parts, order)
+    op.tile = spyre.TileAttr.of(levels, 1)
+    op.group = IntegerAttr(0, i64)
+
+
+@pytest.mark.parametrize("first", range(len(CUTS)))
+def test_neighbours_in_a_group_cut_alike_or_are_refused(first: int) -> None:
+    module = Parser(plans.context(), PAIR).parse_module()
+    x = torch.randint(-3, 4, (130, 200)).half()
+    for second, cut in enumerate(CUTS):
+        for order in ([0, 1], [1, 0]):
+            planned = module.clone()
+            one, other = plans.operations(planned)
+            decide(one, CUTS[first][0], [0, 1], CUTS[first][1])
+            decide(other, cut[0], order, cut[1])
+            alike = first == second and (order == [0, 1] or 1 in cut[0])
+            try:
+                plans.run(planned, ("spyre-plan-places", "spyre-check-plan"))
+            except PassError:
+                assert not alike
+                continue
+            assert alike
+            plans.run(planned, PIPELINES["lower"])
+            (found,) = bench().run(write(encode(planned)), [x])
+            assert torch.equal(found, x.abs())

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from tensor_ops import map_op, matmul_op, reduce_op
 from torch import Tensor
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Attribute, SSAValue
@@ -24,6 +25,7 @@ from spyre_mlir.analysis.kernel import build_kernel
 from spyre_mlir.binary.writer import write
 from spyre_mlir.compiler import encode
 from spyre_mlir.dialects import spyre
+from spyre_mlir.dialects.spyre import tensor_of
 from spyre_mlir.pipelines import PIPELINES
 from spyre_mlir.transforms import all_passes
 from spyre_mlir.transforms._errors import PassError
@@ -76,8 +78,11 @@ class Unplanned:
 
 def make_unplanned(choices: Choices, most: int = 5) -> Unplanned:
     """A random module whose only decisions are layouts."""
-    kinds = choices.pick((KINDS, (map_, reduce, matmul)))
-    builder = Builder(choices, limit=6_000).grow(kinds, most)
+    builder = Builder(choices, limit=6_000)
+    if choices.chance(50):
+        _grow_chain(builder)
+    else:
+        builder.grow(KINDS, most)
     module = builder.module()
     arguments = inputs_of(module, builder.index_limits, False, choices.integer(0, 99))
     wanted = reference(module, arguments)
@@ -88,6 +93,27 @@ def make_unplanned(choices: Choices, most: int = 5) -> Unplanned:
         pass_.apply(context(), module)
     run(module, LAY_OUT)
     return Unplanned(module, arguments, wanted, description)
+
+
+def _grow_chain(b: Builder) -> None:
+    """Operations that each read the one before: what groups are made of."""
+    rows = b.choices.pick((65, 5, 33, 64, 67, 128, 130))
+    width = b.choices.pick((130, 64, 65, 128, 63, 200))
+    value = b.argument([rows, width], "f16")
+    first = value
+    for _ in range(b.choices.integer(1, 4)):
+        kind = b.choices.pick(("map", "pair", "matmul"))
+        if kind == "matmul":
+            width = b.choices.pick((130, 64, 65, 128))
+            weight = b.argument([tensor_of(value).get_shape()[1], width], "f16")
+            value = first = b.add(matmul_op(value, weight))
+        elif kind == "pair":
+            value = b.add(map_op(value, first))
+        else:
+            value = b.add(map_op(value, function="neg"))
+    if b.choices.chance(30):
+        value = b.add(reduce_op(value, [1], b.choices.pick(("max", "sum"))))
+        b.add(map_op(value, function="abs"))
 
 
 def run(module: ModuleOp, names: Sequence[str]) -> None:
@@ -168,7 +194,8 @@ def _divide(cluster: Cluster, choices: Choices, cores: int) -> None:
                 and (uneven < MAX_UNEVEN or ranges[0].chunk(n) * n == ranges[0].size)
             )
         ]
-        count = choices.pick(fits[::-1] if choices.chance(70) else fits)
+        few = [n for n in fits if n <= 3]
+        count = choices.pick(few[::-1] if choices.chance(50) else fits)
         if count > 1:
             uneven += ranges[0].chunk(count) * count != ranges[0].size
             chosen.append((members, count))
@@ -191,7 +218,7 @@ def _loop(cluster: Cluster, choices: Choices, most: int) -> None:
             t for t in range(1, min(most, 12) + 1) if _can_loop(cluster, members, t)
         ]
         if choices.chance(50) and len(trips) > 1:
-            shared.append((members, choices.pick(trips[1:])))
+            shared.append((members, choices.pick(trips[1:4])))
     for position, op in enumerate(cluster.ops):
         levels = [
             (next(k for p, k in members if p == position), t) for members, t in shared
