@@ -10,7 +10,7 @@ fallbacks and `docs/generated/aten.md` are made from these rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
@@ -41,6 +41,8 @@ class Row:
     empties: bool = False
     """Its importer takes operands without elements."""
     note: str = ""
+    same_types: bool = False
+    """The card takes it where its operands, masks aside, have one type."""
 
 
 def _import(
@@ -53,6 +55,11 @@ def _import(
 ) -> dict[str, Row]:
     row = Row("import", importer, dtypes, view, empties, note)
     return dict.fromkeys(names.split(), row)
+
+
+def _of_one_type(rows: dict[str, Row]) -> dict[str, Row]:
+    """Rows of what PyTorch computes on operands of one type alone."""
+    return {name: replace(row, same_types=True) for name, row in rows.items()}
 
 
 def _view(names: str, importer: Importer) -> dict[str, Row]:
@@ -93,7 +100,8 @@ def _variance(name: str, root: bool, with_mean: bool) -> dict[str, Row]:
 
 ELEMENTWISE: dict[str, Row] = {
     **_functions("exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal"),
-    **_functions("sin cos tan erf tanh sigmoid silu"),
+    **_functions("sin cos tan erf tanh sigmoid"),
+    **_functions("silu", FLOATS),
     **_comparisons(),
     **_import("special_erf.default", ew.unary("erf")),
     **_import("special_expm1.default", ew.unary("expm1")),
@@ -202,21 +210,31 @@ MOVEMENT: dict[str, Row] = {
 }
 
 STRUCTURED: dict[str, Row] = {
-    **_import("mm.default bmm.default", contractions.matmul, FLOATS, empties=True),
-    **_import("matmul.default mv.default", contractions.matmul, FLOATS, empties=True),
-    **_import("dot.default vdot.default", contractions.dot, FLOATS, empties=True),
-    **_import("linear.default", contractions.linear, FLOATS, empties=True),
-    **_import(
-        "addmm.default baddbmm.default addmv.default",
-        contractions.scaled_add,
-        FLOATS,
-        empties=True,
-    ),
-    **_import(
-        "scaled_dot_product_attention.default",
-        attention.attention,
-        FLOATS,
-        empties=True,
+    **_of_one_type(
+        {
+            **_import(
+                "mm.default bmm.default", contractions.matmul, FLOATS, empties=True
+            ),
+            **_import(
+                "matmul.default mv.default", contractions.matmul, FLOATS, empties=True
+            ),
+            **_import(
+                "dot.default vdot.default", contractions.dot, FLOATS, empties=True
+            ),
+            **_import("linear.default", contractions.linear, FLOATS, empties=True),
+            **_import(
+                "addmm.default baddbmm.default addmv.default",
+                contractions.scaled_add,
+                FLOATS,
+                empties=True,
+            ),
+            **_import(
+                "scaled_dot_product_attention.default",
+                attention.attention,
+                FLOATS,
+                empties=True,
+            ),
+        }
     ),
     **_import(
         "_scaled_dot_product_flash_attention_for_cpu.default",

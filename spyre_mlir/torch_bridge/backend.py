@@ -36,6 +36,7 @@ from .program import Program
 from .progress import progress
 from .recurrent import layers_kept
 from .stages import StagedGraph, split
+from .storages import read_from_owners
 from .summary import Function, function_at_hand
 
 Compiled = Callable[[list[Any]], tuple[Any, ...]]
@@ -137,6 +138,7 @@ def compiled_graph(
     real or fake, at once if their sizes are known; a graph where sizes depend on data
     is cut first.
     """
+    read_from_owners(gm)
     stages = split(gm)
     if not stages:
         return CompiledGraph(gm, inputs, options, function, static)

@@ -25,6 +25,7 @@ from .dtypes import MAX_RANK, NAMES
 from .emit import TensorMeta
 from .fx_importer import importable
 from .higher_order import BRANCHING, ROW_BY_ROW, name_of, operation_of
+from .storages import AS_STRIDED, is_alias, owner
 
 Side = Literal["card", "host"]
 
@@ -157,6 +158,10 @@ def _refusal(graph: ConcreteGraph, node: fx.Node, device: torch.device) -> str:
     dtype = (metas or list(graph.metas(node)))[0].dtype
     if dtype not in row.dtypes:
         return f"the card takes {', '.join(row.dtypes)} here, not {dtype}"
+    if node.target is AS_STRIDED and owner(node).op == "placeholder":
+        return "the storage of an input may hold more than the input"
+    if row.same_types and len({m.dtype for m in metas} - {"i1"}) > 1:
+        return "its operands have several types, which PyTorch takes or refuses"
     return importable(graph, node, row)
 
 
@@ -193,17 +198,6 @@ def _move_views(decisions: dict[fx.Node, Decision]) -> None:
         decisions[node] = Decision("host")
 
 
-def _is_alias(node: fx.Node) -> bool:
-    """Whether the node gives a view of its first operand."""
-    if node.target is operator.getitem:
-        source = node.args[0]
-        return isinstance(source, fx.Node) and _is_alias(source)
-    if not isinstance(node.target, torch._ops.OpOverload):
-        return False
-    returns = node.target._schema.returns
-    return bool(returns) and returns[0].alias_info is not None
-
-
 def _share_memory(decisions: dict[fx.Node, Decision]) -> None:
     """
     Outputs that are views of an output, of an input, or of one value share memory,
@@ -211,7 +205,7 @@ def _share_memory(decisions: dict[fx.Node, Decision]) -> None:
     """
     views: dict[fx.Node, fx.Node] = {}
     for node in reversed(list(decisions)):
-        if decisions[node].side == "card" and _is_alias(node):
+        if decisions[node].side == "card" and is_alias(node):
             users = [user for user in node.users if not is_mutation(user)]
             if users and all(u.op == "output" or u in views for u in users):
                 views[node] = node.all_input_nodes[0]

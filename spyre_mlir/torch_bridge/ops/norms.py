@@ -10,7 +10,7 @@ import torch
 from xdsl.ir import SSAValue
 
 from ..dtypes import TORCH
-from ..emit import Body, Emitter, Number, dtype_of, shape_of
+from ..emit import Body, Emitter, NotOnCard, Number, dtype_of, shape_of
 from .movement import reshape
 from .reductions import moments
 
@@ -37,8 +37,10 @@ def normalise(
     dtype: str,
 ) -> Tensor:
     """(x - average) * rstd * weight + bias; the operands broadcast against x."""
-    inputs = [x, average, rstd]
-    inputs += [v for v in (weight, bias) if v is not None]
+    affine = [v for v in (weight, bias) if v is not None]
+    if any(dtype_of(v) not in (dtype_of(x), "f32") for v in affine):
+        raise NotOnCard("a norm's weights of another type, which PyTorch refuses")
+    inputs = [x, average, rstd, *affine]
 
     def body(b: Body, v: SSAValue, m: SSAValue, r: SSAValue, *rest: SSAValue):
         read = iter(rest)

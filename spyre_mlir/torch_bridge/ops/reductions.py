@@ -197,11 +197,20 @@ def vector_norm(
 
 
 def softmax(e: Emitter, x: Tensor, dim: int, dtype: object = None) -> Tensor:
+    _check_rows(e, x, dim)
     return _row(e, x, dim, log=False)
 
 
 def log_softmax(e: Emitter, x: Tensor, dim: int, dtype: object = None) -> Tensor:
+    _check_rows(e, x, dim)
     return _row(e, x, dim, log=True)
+
+
+def _check_rows(e: Emitter, x: Tensor, dim: int) -> None:
+    """What eager refuses is eager's to refuse."""
+    rank = max(1, len(shape_of(x)))
+    if not -rank <= dim < rank or not is_float(e.result.dtype):
+        raise NotOnCard("a softmax of integers, or over a dimension that is not there")
 
 
 def safe_softmax(e: Emitter, x: Tensor, dim: int, dtype: object = None) -> Tensor:

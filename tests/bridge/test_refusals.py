@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What eager refuses, a compiled function refuses; storages are eager's too."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional
+
+from .checking import check, compiled, values
+
+X, H = torch.ones(3, 4), torch.ones(3, 4, dtype=torch.float16)
+INTEGERS = torch.ones(3, 4, dtype=torch.int64)
+Q, K = torch.ones(1, 2, 3, 4), torch.ones(1, 2, 3, 4, dtype=torch.float16)
+
+REFUSED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
+    "linear": (functional.linear, (H, X)),
+    "matmul": (torch.matmul, (H, X.t())),
+    "mv": (torch.mv, (X, H[0])),
+    "addmm": (torch.addmm, (X[:, :3], X, H.t())),
+    "bmm": (torch.bmm, (Q[0], K[0].transpose(1, 2))),
+    "baddbmm": (torch.baddbmm, (Q[0, :, :, :3], Q[0], K[0].transpose(1, 2))),
+    "attention": (functional.scaled_dot_product_attention, (Q, K, K)),
+    "layer_norm": (lambda x, w: functional.layer_norm(x, (4,), w), (X, H[0])),
+    "softmax of integers": (lambda x: torch.softmax(x, 0), (INTEGERS,)),
+    "log_softmax of integers": (lambda x: torch.log_softmax(x, 0), (INTEGERS,)),
+    "softmax of no dimension": (lambda x: torch.softmax(x, 3), (X,)),
+    "silu of integers": (functional.silu, (INTEGERS,)),
+    "gelu of integers": (functional.gelu, (INTEGERS,)),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_eager_refuses(name: str):
+    function, operands = REFUSED[name]
+    with pytest.raises((RuntimeError, IndexError)):
+        function(*operands)
+    with pytest.raises((RuntimeError, IndexError)):
+        compiled(function, fallback="silent")(*operands)
+
+
+def test_wider_weights_of_a_norm_are_taken():
+    def run(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return functional.layer_norm(x, (4,), w, w)
+
+    check(run, values((3, 4), torch.float16), values((4,), torch.float32))
+
+
+def test_as_strided_counts_from_the_storage():
+    def run(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        y = x * 2 + 1
+        part, turned, flat = y[1:, 2:5], y.t(), y.flatten()
+        return (
+            torch.as_strided(part, (2, 3), (6, 1), 0) + 0,
+            torch.as_strided(part, (2, 2), (1, 6)) * 1,
+            torch.as_strided(turned, (3, 4), (2, 5), 1) * 1,
+            torch.as_strided(flat[2:], (4, 4), (1, 1)).sum(1),
+        )
+
+    check(run, values((4, 6), torch.float32), fallback="silent")
+
+
+def test_inputs_are_views_of_their_storages():
+    def run(x: torch.Tensor) -> torch.Tensor:
+        return torch.as_strided(x, (2, 3), (6, 1), 0) + 0
+
+    base = torch.arange(24.0).reshape(4, 6)
+    function = compiled(run, fallback="silent")
+    for start in (1, 0, 2):
+        assert torch.equal(function(base[start:][:2]), base[:2, :3])
