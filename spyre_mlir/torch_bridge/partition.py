@@ -101,8 +101,17 @@ def _decide(
         reason = "the size of its result depends on data"
     if not reason:
         return CARD
-    by_right = _is_scalar(node) or _is_elsewhere(node, device) or _is_control(node)
+    rules = (_is_scalar(node), _is_elsewhere(node, device), _is_control(node))
+    by_right = any(rules) or _shows_input(node)
     return Decision("host", "" if by_right else reason)
+
+
+def _shows_input(node: fx.Node) -> bool:
+    """
+    A view of an input's storage, which may hold more than the input: the host makes
+    it, and moves nothing.
+    """
+    return node.target is AS_STRIDED and owner(node).op == "placeholder"
 
 
 def _is_scalar(node: fx.Node) -> bool:
@@ -158,7 +167,7 @@ def _refusal(graph: ConcreteGraph, node: fx.Node, device: torch.device) -> str:
     dtype = (metas or list(graph.metas(node)))[0].dtype
     if dtype not in row.dtypes:
         return f"the card takes {', '.join(row.dtypes)} here, not {dtype}"
-    if node.target is AS_STRIDED and owner(node).op == "placeholder":
+    if _shows_input(node):
         return "the storage of an input may hold more than the input"
     if row.same_types and len({m.dtype for m in metas} - {"i1"}) > 1:
         return "its operands have several types, which PyTorch takes or refuses"
