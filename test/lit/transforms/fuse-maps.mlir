@@ -138,3 +138,24 @@ func.func @decided(%x: tensor<64x64xf16>) -> tensor<64x64xf16> {
   }
   func.return %2 : tensor<64x64xf16>
 }
+
+// -----
+
+// Negative: group 0 is a decision as any other; what has it stays as it is.
+
+// CHECK-LABEL: @group_zero
+// CHECK:         spyre.map {{.*}} group = 0 : i64
+// CHECK:         spyre.map {{.*}} group = 0 : i64
+func.func @group_zero(%x: tensor<4x100xf16>) -> tensor<4x100xf16> {
+  %0 = spyre.map %x {maps = [affine_map<(i, j) -> (i, j)>], group = 0 : i64} : (tensor<4x100xf16>) -> tensor<4x100xf16> {
+  ^bb0(%a: f16):
+    %b = spyre.fn "exp"(%a) : (f16) -> f16
+    spyre.yield %b : f16
+  }
+  %1 = spyre.map %0 {maps = [affine_map<(i, j) -> (i, j)>], group = 0 : i64} : (tensor<4x100xf16>) -> tensor<4x100xf16> {
+  ^bb0(%a: f16):
+    %b = spyre.fn "tanh"(%a) : (f16) -> f16
+    spyre.yield %b : f16
+  }
+  func.return %1 : tensor<4x100xf16>
+}
