@@ -15,7 +15,9 @@ from functools import cached_property, partial
 
 import torch
 
-from spyre_mlir.binary.image import Buffer, Image, ImageError
+from spyre_mlir.algebra.layout import STICK_BYTES
+from spyre_mlir.binary.bounds import UNLIMITED, Budget, check_bounds
+from spyre_mlir.binary.image import Buffer, HostValue, Image, ImageError
 from spyre_mlir.binary.reader import read
 from spyre_mlir.dialects import dev
 
@@ -37,18 +39,27 @@ observers: list[Callable[[Executable], None]] = []
 class Executable:
     """An image on a card: its programs, constants and pool."""
 
-    def __init__(self, card: Card, image: Image, timed: bool = True):
+    def __init__(
+        self,
+        card: Card,
+        image: Image,
+        timed: bool = True,
+        budget: Budget = UNLIMITED,
+    ):
         self._pool: Block | None = None
         self._constants: Block | None = None
         self._running = False
+        self._ready = False
         chip = card.chip
         if image.fingerprint != chip.fingerprint():
             raise ImageError(
                 f'image is compiled for chip "{image.chip}" {image.fingerprint}, the '
                 f'card is "{chip.name}" {chip.fingerprint()}: compile it again'
             )
+        check_bounds(image, chip, budget)
         self.card = card
         self.image = image
+        self.budget = budget
         self.timed = timed
         """Whether launches advance the card's simulated time."""
         self.engine = card.engine(image.numerics)
@@ -58,10 +69,11 @@ class Executable:
             check_buffers(image)
         self._rows: OrderedDict[tuple[object, ...], Row] = OrderedDict()
         card.memory.on_pressure(self.release)
+        self._ready = True
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         # At the end of the process modules are empty already, and memory goes anyway.
-        if is_finalizing():
+        if is_finalizing() or not self._ready:
             return
         self._running = False
         self.release()
@@ -115,7 +127,8 @@ class Executable:
             observe(self)
         self._running = True
         try:
-            self.engine.run_row(self._row(arguments, results))
+            row = self._row(arguments, results)
+            self.engine.run_row(row, self.budget.seconds)
         except GatherIndexError as error:
             raise self._located(error) from None
         finally:
@@ -139,6 +152,8 @@ class Executable:
         key = (pool, constants, *arguments, *results)
         row = self._rows.get(key)
         if row is None:
+            self._check_addresses(self.image.arguments, arguments)
+            self._check_addresses(self.image.results, results)
             base = self._bases(pool, constants, arguments, results)
             row = self._rows[key] = [
                 (
@@ -154,6 +169,19 @@ class Executable:
             if len(self._rows) > KEPT_ROWS:
                 self._rows.popitem(last=False)
         return row
+
+    def _check_addresses(
+        self, values: Sequence[HostValue], given: Sequence[int]
+    ) -> None:
+        """What the caller gives holds the buffers."""
+        end = self.card.memory.bytes_tensor.numel()
+        for value, address in zip(values, given, strict=True):
+            nbytes = self.image.buffers[value.buffer].bytes
+            if address % STICK_BYTES or not 0 <= address <= end - nbytes:
+                raise ImageError(
+                    f"{nbytes} bytes at address {address} are no sticks of a card of "
+                    f"{end} bytes"
+                )
 
     def _bases(
         self, pool: int, constants: int, given: Sequence[int], results: Sequence[int]
@@ -190,6 +218,14 @@ class Executable:
         return self.timing.total_ps
 
 
-def load(card: Card, data: bytes, timed: bool = True) -> Executable:
-    """An image's bytes, checked and ready to launch on a card."""
-    return Executable(card, read(data), timed)
+def load(
+    card: Card, data: bytes, timed: bool = True, budget: Budget | None = None
+) -> Executable:
+    """
+    An image's bytes, checked and ready to launch on a card.
+
+    A file may not be what the compiler wrote: it is refused with an ImageError, or its
+    launch ends with one, where it costs more than the budget; `UNLIMITED` trusts it.
+    """
+    budget = Budget() if budget is None else budget
+    return Executable(card, read(data), timed, budget)

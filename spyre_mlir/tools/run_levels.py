@@ -12,6 +12,7 @@ from xdsl.dialects.func import FuncOp
 
 from spyre_mlir.algebra.layout import DeviceLayout
 from spyre_mlir.analysis.calls import callees_first
+from spyre_mlir.binary.bounds import UNLIMITED, Budget
 from spyre_mlir.binary.image import Image
 from spyre_mlir.binary.writer import write
 from spyre_mlir.diagnostics import SpyreError
@@ -148,15 +149,18 @@ def image_arguments(data: bytes, request: Request) -> list[torch.Tensor]:
 
 
 def run_image(
-    data: bytes, arguments: Sequence[torch.Tensor], request: Request
+    data: bytes,
+    arguments: Sequence[torch.Tensor],
+    request: Request,
+    budget: Budget = UNLIMITED,
 ) -> Outcome:
-    """Runs an image on a card of its own."""
+    """Runs an image on a card of its own, at most within the budget."""
     from spyre_runtime.card import Card
     from spyre_runtime.formats import read_host, write_host
     from spyre_runtime.loader import load
 
     card = Card(0, chip=request.chip)
-    executable = load(card, data)
+    executable = load(card, data, budget=budget)
     memory = card.memory
     given = [memory.allocate(b.bytes).address for b in executable.arguments]
     for buffer, address, value in zip(

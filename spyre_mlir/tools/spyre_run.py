@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 
 from spyre_mlir.binary import ImageError
+from spyre_mlir.binary.bounds import Budget
 from spyre_mlir.diagnostics import SpyreError
 from spyre_mlir.tools import problems
 from spyre_mlir.tools.chip_flags import add_chip_arguments, chip_named, set_chip
@@ -68,6 +69,20 @@ def parser() -> argparse.ArgumentParser:
         "--compare",
         action="store_true",
         help="run it on both and show where the results differ; exit 1 if they do",
+    )
+    add(
+        "--budget-seconds",
+        type=float,
+        default=Budget.seconds,
+        metavar="S",
+        help="processor time that an image of a file may take, %(default)s",
+    )
+    add(
+        "--budget-bytes",
+        type=float,
+        default=Budget.bytes,
+        metavar="N",
+        help="memory that it may need, %(default)s",
     )
     add("--print", action="store_true", help="print the results")
     add("--save", metavar="DIR", help="write the results to DIR/NAME.npy")
@@ -136,7 +151,8 @@ def run_file(flags: argparse.Namespace, on: str) -> Outcome:
         request = _request(flags, chip_named(flags.chip, flags.set))
         data = Path(flags.file).read_bytes()
         arguments = run_levels.image_arguments(data, request)
-        return run_levels.run_image(data, arguments, request)
+        budget = Budget(flags.budget_seconds, flags.budget_bytes)
+        return run_levels.run_image(data, arguments, request, budget)
     module = read_module(flags.file)
     request = _request(flags, set_chip(module, flags.chip, flags.set))
     level = run_levels.level_of(module)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from spyre_mlir.binary.bounds import UNLIMITED
 from spyre_mlir.binary.image import HostValue
 from spyre_mlir.config import Options
 from spyre_mlir.diagnostics import OptionError
@@ -42,7 +43,7 @@ class CardExecutor:
     def compile(self, code: SegmentCode) -> CardSegment:
         data = compile_segment(code.module, self.options)
         with phase("load"):
-            loaded = load(self.card, data, timed=self.options.timing)
+            loaded = load(self.card, data, self.options.timing, UNLIMITED)
         with phase("bind"):
             loaded.prepare()
         self.loaded.append(loaded)

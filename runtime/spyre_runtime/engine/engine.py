@@ -15,6 +15,7 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Protocol
 
 import torch
@@ -24,6 +25,7 @@ from spyre_mlir.dialects import dev
 
 from ..forks import taken_at_forks
 from .codec import Codec, Ieee
+from .deadline import Deadline
 from .dl16 import DlFloat
 from .errors import CardError
 from .guard import plain_torch
@@ -94,7 +96,8 @@ class Engine:
         if sanitize is None:
             sanitize = config.switch("SPYRE_SANITIZE")
         self.sanitize = sanitize
-        self.binder = Binder(self.machine)
+        self.deadline = Deadline()
+        self.binder = Binder(self.machine, self.deadline)
         self._plans: Kept[dev.ProgramOp, Plan] = Kept(MOST_PLAN_ACTIONS)
         self._calls: Kept[Call, _BoundCall] = Kept(MOST_CALL_ACTIONS)
         self._calls_of: defaultdict[dev.ProgramOp, set[Call]] = defaultdict(set)
@@ -122,15 +125,19 @@ class Engine:
         given = None if bounds is None else tuple(bounds)
         self.run_row([(program, tuple(symbols), given)])
 
-    def run_row(self, calls: Sequence[LaunchedCall]) -> None:
-        """Runs programs one after the other; an error says which call it was."""
-        with plain_torch():
+    def run_row(self, calls: Sequence[LaunchedCall], seconds: float = inf) -> None:
+        """
+        Runs programs one after the other; an error says which call it was.
+
+        BudgetError if that takes the processor more than `seconds`.
+        """
+        with plain_torch(), self.deadline.within(seconds):
             for number, (program, symbols, bounds) in enumerate(calls):
                 try:
                     call = self._bound_call(program, symbols)
                     if self.sanitize:
                         self._check(call, bounds)
-                    for action in call.runs:
+                    for action in self.deadline.watched(call.runs):
                         action()
                 except CardError as error:
                     error.call = number

@@ -32,6 +32,10 @@ class BalanceError(CardError):
     """A program ends with other semaphore counts than it began with."""
 
 
+class BudgetError(CardError):
+    """A launch took longer than it may; its buffers hold what it had written."""
+
+
 class AddressError(CardError):
     """A record reaches outside of a memory, or is not aligned."""
 

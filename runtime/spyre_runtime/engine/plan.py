@@ -16,6 +16,7 @@ from xdsl.interpreter import Interpreter
 
 from spyre_mlir.algebra.layout import STICK_BYTES
 
+from .deadline import Deadline
 from .errors import CardError
 from .gather import GatherFunctions
 from .machine import Machine
@@ -77,8 +78,9 @@ class Plan:
 class Binder:
     """Binds programs to one machine."""
 
-    def __init__(self, machine: Machine):
+    def __init__(self, machine: Machine, deadline: Deadline):
         self._machine = machine
+        self._deadline = deadline
         self._interpreter = interpreter()
         self.starts_defined = False
         """Programs may read what scratchpads hold at their start."""
@@ -96,7 +98,7 @@ class Binder:
         uniform = Uniform(program.grid, sticks, Touched(), self.starts_defined)
         known: dict[tuple[object, ...], Bound] = {}
         groups: dict[tuple[object, ...], tuple[Block, ...]] = {}
-        for record, trips in walk(program):
+        for record, trips in self._deadline.watched(walk(program)):
             done = tuple(
                 trips[a.loop] * a.tile if a.loop >= 0 else 0 for a in record.axes
             )
