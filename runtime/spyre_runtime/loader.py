@@ -228,4 +228,6 @@ def load(
     launch ends with one, where it costs more than the budget; `UNLIMITED` trusts it.
     """
     budget = Budget() if budget is None else budget
+    if budget != UNLIMITED:
+        budget = Budget(budget.seconds, min(budget.bytes, card.memory.nbytes))
     return Executable(card, read(data), timed, budget)

@@ -37,7 +37,7 @@ class Budget:
     seconds: float = 2.0
     """Of the processor, for one launch with all that its first one prepares."""
     bytes: float = 1 << 30
-    """Of the buffers in all; and of what one record works on."""
+    """Of the buffers, and of what the largest record works on."""
 
 
 UNLIMITED = Budget(inf, inf)
@@ -46,8 +46,8 @@ UNLIMITED = Budget(inf, inf)
 
 def check_bounds(image: Image, chip: Chip, budget: Budget = UNLIMITED) -> None:
     """Raises ImageError for the first thing that is too large, or reaches too far."""
-    _check_memory(image, budget)
-    reaches = [_Program(p, chip, budget).reaches() for p in image.programs]
+    left = replace(budget, bytes=budget.bytes - _check_memory(image, budget))
+    reaches = [_Program(p, chip, left).reaches() for p in image.programs]
     executions = [_executions(p) for p in image.programs]
     total = sum(executions[call.program] for call in image.calls)
     if total > RECORDS_PER_SECOND * budget.seconds:
@@ -62,7 +62,8 @@ def check_bounds(image: Image, chip: Chip, budget: Budget = UNLIMITED) -> None:
                 _check_symbol(number, found, offset, image.buffers[index])
 
 
-def _check_memory(image: Image, budget: Budget) -> None:
+def _check_memory(image: Image, budget: Budget) -> int:
+    """The bytes that the image's buffers need."""
     outside = sum(b.bytes for b in image.buffers if b.kind in ("argument", "result"))
     total = outside + image.pool_bytes + len(image.constants)
     values = (*image.arguments, *image.results)
@@ -72,6 +73,7 @@ def _check_memory(image: Image, budget: Budget) -> None:
             f"the image needs {total} bytes, over the budget of {budget.bytes:g}; give "
             "a larger one if you trust the file"
         )
+    return total
 
 
 def _host_bytes(value: HostValue) -> int:
@@ -110,6 +112,7 @@ class _Program:
             self._check_work(record, runs)
             for access, own in _touched(record, runs):
                 self._check_form(record, access, runs)
+                self._check_steps(record, access, own)
                 touched = self._reach(record, access, own)
                 if touched is not None:
                     self._note(found, record, access, touched)
@@ -145,6 +148,21 @@ class _Program:
             len(access.loop_strides) > len(runs.nest)
         ):
             raise self._fail(f"{record.name} steps by digits or loops beyond its own")
+
+    def _check_steps(self, record: dev.RecordOp, access: Access, runs: Runs) -> None:
+        """Only moves go backwards, and only transfers write in one place twice."""
+        moves = isinstance(record, dev.TransferOp | dev.ShuffleOp)
+        if not moves and min((*access.strides, *access.stick, access.stick_stride)) < 0:
+            raise self._fail(f"{record.name} steps backwards")
+        if isinstance(record, dev.TransferOp) or access not in record.writes():
+            return
+        for axis, stride, stick in zip(
+            runs.axes, access.strides, access.stick, strict=True
+        ):
+            sticks = axis.widest * abs(stick) // access.eps
+            stays = not (stride or stick) if axis.widest > 1 else False
+            if stays or (sticks > 1 and not access.stick_stride):
+                raise self._fail(f"{record.name} writes several elements in one place")
 
     def _check_work(self, record: dev.RecordOp, runs: Runs) -> None:
         cores = prod(runs.grid)

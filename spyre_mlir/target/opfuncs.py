@@ -194,6 +194,27 @@ def result_dtype(name: str, operands: tuple[str, ...]) -> str | None:
     return operands[-1]
 
 
+def mistyped(name: str, operands: tuple[str, ...], result: str) -> str:
+    """What is wrong with a function on these operand types, or ""."""
+    row = OPFUNCS.get(name)
+    if row is None:
+        return f'the card has no function "{name}"'
+    if len(operands) != row.arity:
+        return f'"{name}" takes {row.arity} operands, not {len(operands)}'
+    values = operands[1:] if name == "where" else operands
+    if name == "where" and operands[0] != "i1":
+        return f'"where" chooses by i1, not {operands[0]}'
+    for dtype in values:
+        if dtype not in row.dtypes:
+            return f'"{name}" does not take {dtype}'
+    if len(set(values)) > 1:
+        return f'"{name}" mixes operand types {", ".join(values)}'
+    expected = result_dtype(name, operands)
+    if expected not in (None, result):
+        return f'"{name}" gives {expected}, not {result}'
+    return ""
+
+
 def sum_error(terms: int) -> float:
     """
     How far a float sum of so many terms, or of so many products, may be from the exact

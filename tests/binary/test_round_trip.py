@@ -31,7 +31,7 @@ from spyre_mlir.algebra.layout import DeviceLayout
 from spyre_mlir.binary import Buffer, Call, HostValue, Image, ImageError, read, write
 from spyre_mlir.binary.image import BufferKind
 from spyre_mlir.dialects import dev
-from spyre_mlir.target.opfuncs import OPFUNCS
+from spyre_mlir.target.opfuncs import OPFUNCS, REDUCTIONS, mistyped
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 NATURAL = st.integers(0, 2**63 - 1)
@@ -101,14 +101,18 @@ def accesses(draw: st.DrawFn, rank: int, depth: int) -> Access:
 
 
 @st.composite
-def steps(draw: st.DrawFn, rank: int) -> list[Step]:
+def steps(draw: st.DrawFn, rank: int, inputs: list[str]) -> list[Step]:
+    """Well typed ones, after inputs of these types."""
     made = [Step("constant", (), draw(DTYPES), (draw(st.floats() | INT64),))]
     if rank:
         made.append(Step("index", (), "i64", (draw(st.integers(0, rank - 1)),)))
     for name in draw(st.lists(st.sampled_from(sorted(OPFUNCS)), max_size=3)):
-        earlier = st.integers(0, len(made) - 1)
+        known = [*inputs, *(step.dtype for step in made)]
+        earlier = st.integers(0, len(known) - 1)
         operands = draw(tuples(earlier, OPFUNCS[name].arity))
-        made.append(Step(name, operands, draw(DTYPES)))
+        step = Step(name, operands, draw(DTYPES))
+        if not mistyped(name, tuple(known[o] for o in operands), step.dtype):
+            made.append(step)
     return made
 
 
@@ -119,8 +123,10 @@ def vectors(draw: st.DrawFn, depth: int) -> dev.RecordOp:
     inputs = draw(st.lists(accesses(rank, depth), max_size=2))
     out = draw(accesses(rank, depth))
     fold = draw(st.lists(st.sampled_from(range(rank)), unique=True)) if rank else []
-    combine = draw(st.sampled_from(["", "sum", "max", "min"]))
-    op = dev.VectorOp(own, inputs, draw(steps(rank)), out, combine, fold)
+    body = draw(steps(rank, [a.dtype for a in inputs]))
+    takes = [n for n, row in REDUCTIONS.items() if body[-1].dtype in row["dtypes"]]
+    combine = draw(st.sampled_from(["", *takes]))
+    op = dev.VectorOp(own, inputs, body, out, combine, fold)
     semaphore = st.integers(0, SEMAPHORES - 1)
     sync = st.builds(Sync, semaphore, st.integers(1, 9), st.integers(0, depth))
     waits, signals = draw(st.lists(sync, max_size=2)), draw(st.lists(sync, max_size=2))

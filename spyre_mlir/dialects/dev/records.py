@@ -19,7 +19,7 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.algebra.access import Access, Axis, Step
-from spyre_mlir.target.opfuncs import REDUCTIONS
+from spyre_mlir.target.opfuncs import FLOATS, GENERATORS, REDUCTIONS, mistyped
 
 from .attributes import (
     AccessAttr,
@@ -27,6 +27,15 @@ from .attributes import (
     to_plain,
 )
 from .base import RecordOp, record_attributes
+
+
+def verify_reduction(name: str, dtype: str) -> None:
+    """VerifyException where the card does not fold so, or not this type."""
+    row = REDUCTIONS.get(name)
+    if row is None:
+        raise VerifyException(f'the card has no reduction "{name}"')
+    if dtype not in row["dtypes"]:
+        raise VerifyException(f'"{name}" does not fold {dtype}')
 
 
 @irdl_op_definition
@@ -309,8 +318,21 @@ class VectorOp(RecordOp):
             known += 1
         if not known:
             raise VerifyException("a vector record without inputs and steps")
-        if self.combine.data and self.combine.data not in REDUCTIONS:
-            raise VerifyException(f'the card has no reduction "{self.combine.data}"')
+        self._verify_types()
+
+    def _verify_types(self) -> None:
+        dtypes = [a.data.dtype for a in self.inputs]
+        for step in self.steps_data:
+            if step.function not in GENERATORS:
+                operands = tuple(dtypes[o] for o in step.operands)
+                # A float rounds to whichever float the step says.
+                floats = {step.dtype, operands[-1]} <= set(FLOATS)
+                result = operands[-1] if floats else step.dtype
+                if problem := mistyped(step.function, operands, result):
+                    raise VerifyException(problem)
+            dtypes.append(step.dtype)
+        if self.combine.data:
+            verify_reduction(self.combine.data, dtypes[-1])
 
 
 @irdl_op_definition
@@ -420,8 +442,7 @@ class RingReduceOp(RecordOp):
 
     def verify_(self) -> None:
         self.verify_record()
-        if self.combine.data not in REDUCTIONS:
-            raise VerifyException(f'the card has no reduction "{self.combine.data}"')
+        verify_reduction(self.combine.data, self.source.data.dtype)
         if self.source.data.space != "lx" or self.target.data.space != "lx":
             raise VerifyException("the ring moves between scratchpads")
 

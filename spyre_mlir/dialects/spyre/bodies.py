@@ -27,7 +27,7 @@ from xdsl.traits import IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
-from spyre_mlir.target.opfuncs import OPFUNCS, result_dtype
+from spyre_mlir.target.opfuncs import mistyped
 
 from .types import (
     ELEMENT_TYPES,
@@ -66,29 +66,10 @@ class FnOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        row = OPFUNCS.get(self.function.data)
-        if row is None:
-            raise VerifyException(f'the card has no function "{self.function.data}"')
         dtypes = tuple(dtype_name(a.type) for a in self.arguments)
-        if len(dtypes) != row.arity:
-            raise VerifyException(
-                f'"{self.function.data}" takes {row.arity} operands, not {len(dtypes)}'
-            )
-        values = dtypes[1:] if self.function.data == "where" else dtypes
-        if self.function.data == "where" and dtypes[0] != "i1":
-            raise VerifyException(f'"where" chooses by i1, not {dtypes[0]}')
-        for dtype in values:
-            if dtype not in row.dtypes:
-                raise VerifyException(f'"{self.function.data}" does not take {dtype}')
-        if len(set(values)) > 1:
-            raise VerifyException(
-                f'"{self.function.data}" mixes operand types {", ".join(values)}'
-            )
-        expected = result_dtype(self.function.data, dtypes)
-        if expected is not None and dtype_name(self.result.type) != expected:
-            raise VerifyException(
-                f'"{self.function.data}" gives {expected}, not {self.result.type}'
-            )
+        result = dtype_name(self.result.type)
+        if problem := mistyped(self.function.data, dtypes, result):
+            raise VerifyException(problem)
 
 
 @irdl_op_definition
