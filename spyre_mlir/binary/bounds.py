@@ -156,6 +156,8 @@ class _Program:
             raise self._fail(f"{record.name} steps backwards")
         if isinstance(record, dev.TransferOp) or access not in record.writes():
             return
+        if any(access.strides[a] or access.stick[a] for a in _folded(record)):
+            raise self._fail(f"{record.name} steps along what it folds")
         for axis, stride, stick in zip(
             runs.axes, access.strides, access.stick, strict=True
         ):

@@ -30,9 +30,8 @@ from spyre_runtime.engine.deadline import Deadline
 from spyre_runtime.loader import load
 
 ROW = Axis.whole(128)
-STICK = {"strides": (0,), "stick": (1,), "stick_stride": 64}
-DRAM = Access("dram", "f16", 0, **STICK, symbol=0)
-LX = Access("lx", "f16", 0, **STICK)
+DRAM = Access("dram", "f16", 0, (0,), (1,), 64, symbol=0)
+LX = Access("lx", "f16", 0, (0,), (1,), 64)
 
 
 @cache
