@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# pyright: reportUnknownVariableType=false
 """Importing this makes backend and device known without the entry points."""
 
 from torch._dynamo.backends.registry import list_backends, register_backend
