@@ -257,10 +257,14 @@ def _refusal(cluster: Cluster, chip: Chip) -> str:
     for op in cluster.ops:
         if op.tile is not None and op.tile.levels_data:
             return f"{op.name}: no division leaves its tile's trips on each core"
-    op = cluster.ops[0]
-    whole = tuple(Axis.whole(r.size) for r in cluster.spaces[0])
+    spans = [
+        span_bytes(op, tuple(Axis.whole(r.size) for r in space))
+        for op, space in zip(cluster.ops, cluster.spaces, strict=True)
+    ]
+    longest = max(spans)
+    op = cluster.ops[spans.index(longest)]
     return (
-        f"{op.name}: a core would reach over {span_bytes(op, whole)} bytes of one "
+        f"{op.name}: a core would reach over {longest} bytes of one "
         f"tensor and no division brings that to the chip's {chip.max_span_bytes}; "
         "split the tensor"
     )

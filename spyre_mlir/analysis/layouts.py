@@ -183,14 +183,19 @@ class LayoutPlanner:
         candidates: list[int | None] = [
             k for k in reversed(range(len(sizes))) if sizes[k] > 1
         ]
-        if not candidates or self._all_single(op):
+        if not candidates or self._stays_single(op):
             candidates = [None, *candidates]
         costs = [self._restick_cost(op, maps, c) for c in candidates]
         best = candidates[costs.index(min(costs))]
         return layout_for(best, maps[-1], sizes)
 
-    def _all_single(self, op: spyre.MapOp) -> bool:
-        return bool(op.inputs) and all(
+    def _stays_single(self, op: spyre.MapOp) -> bool:
+        """
+        Whether all inputs have one element per stick, and the result has no more
+        elements than one of them: a value that is spread anew is never blown up.
+        """
+        size = prod(shape_of(op.result))
+        return any(prod(shape_of(v)) >= size for v in op.inputs) and all(
             stick_iterator(self.layouts[v], m, shape_of(v)) is None
             for v, m in zip(op.inputs, op.maps(), strict=False)
         )

@@ -121,3 +121,9 @@ def test_the_published_example_needs_a_cut_of_what_is_summed() -> None:
         alone(op)
     halves = matmul_op(value([8192, 16384]), value([16384, 4096]))
     assert prod(alone(halves).parts) == 32
+
+
+def test_a_refusal_names_the_operation_that_reaches_furthest() -> None:
+    op = matmul_op(value([8192, 32768]), value([32768, 4096]))
+    with pytest.raises(NoDivision, match="matmul: a core would reach over 536870912"):
+        divide(Cluster().joined(map_op(value([64]))).joined(op), CHIP)

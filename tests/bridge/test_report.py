@@ -98,6 +98,14 @@ def test_the_report_counts_programs_causes_and_work() -> None:
     assert spyre_mlir.report().functions[0].programs.total() == 0
 
 
+def test_one_element_over_a_matrix_moves_no_more_than_the_matrix() -> None:
+    run = compiled(lambda x: torch.ones(256, 512) * x[1], fallback="error")
+    run(torch.randn(4))
+    moved = last_report().device
+    assert moved.dram_write_bytes <= 1.1 * 256 * 512 * 4
+    assert moved.dram_read_bytes <= 0.1 * 256 * 512 * 4
+
+
 def test_a_new_size_is_a_cause() -> None:
     run = torch.compile(
         lambda x: x + 1, backend=on_card.checking.backend(executor="card"), dynamic=True

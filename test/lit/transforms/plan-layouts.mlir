@@ -150,3 +150,67 @@ func.func private @layer(%x: !t16_16, %w: !t16_16 {spyre.static}) -> !t16_16 {
     : !t16_16, !t16_16 -> !t16_16
   func.return %0 : !t16_16
 }
+
+// -----
+
+!t1 = tensor<1xf16>
+!t64_128 = tensor<64x128xf16>
+
+// One element spread over a matrix gets the default layout: one element per stick would
+// make the result 64 times as large.
+
+// CHECK-LABEL: @spread
+// CHECK:         spyre.map {{.*}} -> tensor<64x128xf16, #spyre.layout<array<i64: 1, 0, 1>>>
+// CHECK-NEXT:    ^{{.*}}
+// CHECK-NEXT:      spyre.fn "exp"
+// CHECK:         func.return
+func.func @spread(%x: !t1) -> !t64_128 {
+  %0 = spyre.map %x {maps = [affine_map<(i, j) -> (0)>]} : (!t1) -> !t64_128 {
+  ^bb0(%a: f16):
+    %b = spyre.fn "exp"(%a) : (f16) -> f16
+    spyre.yield %b : f16
+  }
+  func.return %0 : !t64_128
+}
+
+// -----
+
+!t64_1 = tensor<64x1xf16>
+!t128 = tensor<128xf16>
+!t64_128 = tensor<64x128xf16>
+
+// The outer product of two such values is dense: the smaller move decides along what.
+
+// CHECK-LABEL: @outer
+// CHECK:         spyre.map {{.*}} -> tensor<64x128xf16, #spyre.layout<array<i64: 0, 1, 0>>>
+func.func @outer(%x: !t64_1, %y: tensor<128x1xf16>) -> !t64_128 {
+  %0 = spyre.map %x, %y {maps = [affine_map<(i, j) -> (i, 0)>,
+    affine_map<(i, j) -> (j, 0)>]} : (!t64_1, tensor<128x1xf16>) -> !t64_128 {
+  ^bb0(%a: f16, %b: f16):
+    %c = spyre.fn "mul"(%a, %b) : (f16, f16) -> f16
+    spyre.yield %c : f16
+  }
+  func.return %0 : !t64_128
+}
+
+// -----
+
+!t64_128 = tensor<64x128xf16>
+!t64_1 = tensor<64x1xf16>
+!t64_1_f32 = tensor<64x1xf32>
+
+// A value with one element per stick keeps it, if nothing is spread: no move.
+
+// CHECK-LABEL: @kept
+// CHECK:         spyre.reduce
+// CHECK-NOT:     spyre.restickify
+// CHECK:         spyre.map {{.*}} -> tensor<64x1xf32, #spyre.layout<array<i64: 1, 0, 1>>>
+func.func @kept(%x: !t64_128) -> !t64_1_f32 {
+  %0 = spyre.reduce "sum" %x {dims = array<i64: 1>} : !t64_128 -> !t64_1_f32
+  %1 = spyre.map %0 {maps = [affine_map<(i, j) -> (i, 0)>]} : (!t64_1_f32) -> !t64_1_f32 {
+  ^bb0(%a: f32):
+    %b = spyre.fn "sqrt"(%a) : (f32) -> f32
+    spyre.yield %b : f32
+  }
+  func.return %1 : !t64_1_f32
+}
