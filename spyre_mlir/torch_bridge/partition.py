@@ -25,7 +25,7 @@ from .dtypes import MAX_RANK, NAMES
 from .emit import TensorMeta
 from .fx_importer import importable
 from .higher_order import BRANCHING, ROW_BY_ROW, name_of, operation_of
-from .storages import AS_STRIDED, is_alias, owner
+from .storages import is_alias, shows_input
 
 Side = Literal["card", "host"]
 
@@ -95,6 +95,8 @@ def _decide(
         source = node.args[0]
         assert isinstance(source, fx.Node)
         return Decision(decisions[source].side) if source in decisions else CARD
+    if shows_input(node):
+        return Decision("host")
     try:
         reason = _refusal(graph, node, device)
     except DataDependent:
@@ -102,16 +104,7 @@ def _decide(
     if not reason:
         return CARD
     rules = (_is_scalar(node), _is_elsewhere(node, device), _is_control(node))
-    by_right = any(rules) or _shows_input(node)
-    return Decision("host", "" if by_right else reason)
-
-
-def _shows_input(node: fx.Node) -> bool:
-    """
-    A view of an input's storage, which may hold more than the input: the host makes
-    it, and moves nothing.
-    """
-    return node.target is AS_STRIDED and owner(node).op == "placeholder"
+    return Decision("host", "" if any(rules) else reason)
 
 
 def _is_scalar(node: fx.Node) -> bool:
@@ -167,8 +160,6 @@ def _refusal(graph: ConcreteGraph, node: fx.Node, device: torch.device) -> str:
     dtype = (metas or list(graph.metas(node)))[0].dtype
     if dtype not in row.dtypes:
         return f"the card takes {', '.join(row.dtypes)} here, not {dtype}"
-    if _shows_input(node):
-        return "the storage of an input may hold more than the input"
     if row.same_types and len({m.dtype for m in metas} - {"i1"}) > 1:
         return "its operands have several types, which PyTorch takes or refuses"
     return importable(graph, node, row)

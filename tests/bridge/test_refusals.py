@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from .checking import check, compiled, values
+from .checking import backend, check, compiled, values
 
 X, H = torch.ones(3, 4), torch.ones(3, 4, dtype=torch.float16)
 INTEGERS = torch.ones(3, 4, dtype=torch.int64)
@@ -69,3 +69,37 @@ def test_inputs_are_views_of_their_storages():
     function = compiled(run, fallback="silent")
     for start in (1, 0, 2):
         assert torch.equal(function(base[start:][:2]), base[:2, :3])
+
+
+@pytest.mark.parametrize("device", ["cpu", "spyre"])
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_views_of_inputs_begin_where_the_call_says(device: str, dynamic: bool | None):
+    def run(x: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        part, turned = x[1:], x.t()[1:]
+        return (
+            torch.as_strided(part, (2, 2), (8, 1)) * 1,
+            torch.as_strided(turned, (2, 2), (1, 8), None) + part[:2, :2],
+            torch.as_strided_scatter(part, s, (2, 2), (8, 1), 6),
+            torch.as_strided_scatter(x, s, (2, 2), (8, 1)),
+        )
+
+    base, s = torch.arange(48.0).reshape(6, 8), -torch.ones(2, 2)
+    torch._dynamo.reset()
+    function = torch.compile(run, backend=backend(fallback="silent"), dynamic=dynamic)
+    for start in (1, 0, 2):
+        got = function(base.to(device)[start:][:3], s.to(device))
+        for one, want in zip(got, run(base[start:][:3], s), strict=True):
+            assert torch.equal(one.cpu(), want)
+
+
+def test_scatters_into_a_view_count_from_the_storage():
+    def run(x: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        y = x * 2
+        return (
+            torch.as_strided_scatter(y[1:], s, (2, 2), (8, 1), 1),
+            torch.as_strided_scatter(y[1:, 2:], s, (2, 2), (8, 1)) + 1,
+            torch.as_strided_scatter(y.t()[2:], s, (2, 2), (1, 8), 3),
+        )
+
+    x, s = values((3, 8), torch.float32), values((2, 2), torch.float32)
+    check(run, x, s, fallback="silent")
