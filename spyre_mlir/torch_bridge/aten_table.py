@@ -286,15 +286,22 @@ CREATION: dict[str, Row] = {
     **_import("eye.default eye.m", creation.eye),
 }
 
+BATCH_NORMS = (
+    "native_batch_norm.default",
+    "_native_batch_norm_legit.default",
+    "_native_batch_norm_legit.no_stats",
+    "_native_batch_norm_legit_functional.default",
+    "_batch_norm_with_update_functional.default",
+)
+"""Forward rules of batch norms: the input, its parameters, and settings."""
+
 DECOMPOSED: dict[str, Row] = {
     **_decompose(
         "_transformer_encoder_layer_fwd.default _native_multi_head_attention.default",
         "the fused fast path of PyTorch's modules",
     ),
     **_decompose(
-        "native_batch_norm.default _native_batch_norm_legit.default "
-        "_native_batch_norm_legit.no_stats _native_batch_norm_legit_functional.default "
-        "_batch_norm_with_update_functional.default batch_norm_backward.default",
+        " ".join((*BATCH_NORMS, "batch_norm_backward.default")),
         "statistics of the batch",
     ),
     **_decompose(

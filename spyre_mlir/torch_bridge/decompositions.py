@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from .aten_table import DECOMPOSED, operation, row_of
+from .aten_table import BATCH_NORMS, DECOMPOSED, operation, row_of
 
 Decompositions = dict[Any, Callable[..., Any]]
 aten = torch.ops.aten
@@ -45,7 +45,30 @@ def _named() -> Decompositions:
 
     known = global_decomposition_table["post_autograd"]
     wanted = {operation(name) for name in DECOMPOSED}
-    return {op: rule for op, rule in known.items() if op in wanted}
+    norms = {operation(name) for name in BATCH_NORMS}
+    return {
+        op: _of_known_types(op, rule) if op in norms else rule
+        for op, rule in known.items()
+        if op in wanted
+    }
+
+
+def _of_known_types(op: Any, rule: Callable[..., Any]) -> Callable[..., Any]:
+    """PyTorch's rule for a batch norm, with the check of types of its kernels."""
+
+    def checked(x: torch.Tensor, *arguments: Any, **named: Any) -> Any:
+        given = (*arguments, *named.values())
+        types = {a.dtype for a in given if isinstance(a, torch.Tensor)}
+        if len(types) > 1 or not types <= {x.dtype, torch.float32}:
+            found = ", ".join(sorted(map(str, types)))
+            either = " or ".join(map(str, dict.fromkeys((x.dtype, torch.float32))))
+            raise RuntimeError(
+                f"{op}: mixed dtype: parameters of {found} for an input of {x.dtype}; "
+                f"all must be of {either}"
+            )
+        return rule(x, *arguments, **named)
+
+    return checked
 
 
 def _own() -> Decompositions:

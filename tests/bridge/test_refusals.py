@@ -11,6 +11,7 @@ from torch.nn import functional
 from .checking import backend, check, compiled, values
 
 X, H = torch.ones(3, 4), torch.ones(3, 4, dtype=torch.float16)
+C, C16 = torch.ones(4), torch.ones(2, 4, 6, dtype=torch.float16)
 INTEGERS = torch.ones(3, 4, dtype=torch.int64)
 Q, K = torch.ones(1, 2, 3, 4), torch.ones(1, 2, 3, 4, dtype=torch.float16)
 
@@ -23,6 +24,29 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "baddbmm": (torch.baddbmm, (Q[0, :, :, :3], Q[0], K[0].transpose(1, 2))),
     "attention": (functional.scaled_dot_product_attention, (Q, K, K)),
     "layer_norm": (lambda x, w: functional.layer_norm(x, (4,), w), (X, H[0])),
+    "group_norm": (
+        lambda x, w, b: functional.group_norm(x, 2, w, b),
+        (C16, C, C.half()),
+    ),
+    "batch_norm": (
+        lambda x, r, w: functional.batch_norm(x, r, r, w),
+        (C16, C.half(), C),
+    ),
+    "batch_norm in training": (
+        lambda x, w: functional.batch_norm(x, None, None, w, w, training=True),
+        (C16.float(), C.half()),
+    ),
+    "instance_norm": (
+        lambda x, w: functional.instance_norm(x, weight=w, bias=w),
+        (C16.float(), C.half()),
+    ),
+    "rms_norm": (lambda x, w: functional.rms_norm(x, (5,), w), (X, C[:3])),
+    "embedding of floats": (functional.embedding, (C, X)),
+    "shapes of bmm": (torch.bmm, (Q[0], Q[0])),
+    "shapes of attention": (
+        functional.scaled_dot_product_attention,
+        (Q, Q[..., :3], Q),
+    ),
     "softmax of integers": (lambda x: torch.softmax(x, 0), (INTEGERS,)),
     "log_softmax of integers": (lambda x: torch.log_softmax(x, 0), (INTEGERS,)),
     "softmax of no dimension": (lambda x: torch.softmax(x, 3), (X,)),

@@ -27,6 +27,12 @@ def _affine(
     return value
 
 
+def _check_types(x: Tensor, parameters: Sequence[Tensor]) -> None:
+    types = {dtype_of(v) for v in parameters}
+    if len(types) > 1 or not types <= {dtype_of(x), "f32"}:
+        raise NotOnCard("a norm's parameters of other types, which PyTorch refuses")
+
+
 def normalise(
     e: Emitter,
     x: Tensor,
@@ -38,8 +44,7 @@ def normalise(
 ) -> Tensor:
     """(x - average) * rstd * weight + bias; the operands broadcast against x."""
     affine = [v for v in (weight, bias) if v is not None]
-    if any(dtype_of(v) not in (dtype_of(x), "f32") for v in affine):
-        raise NotOnCard("a norm's weights of another type, which PyTorch refuses")
+    _check_types(x, affine)
     inputs = [x, average, rstd, *affine]
 
     def body(b: Body, v: SSAValue, m: SSAValue, r: SSAValue, *rest: SSAValue):
@@ -195,6 +200,8 @@ def batch_norm_inference(
     momentum: Number,
     eps: float,
 ) -> tuple[Tensor, ...]:
+    given = (weight, bias, running_mean, running_var)
+    _check_types(x, [v for v in given if v is not None])
     rank = len(shape_of(x))
     average, spread, weight, bias = (
         _per_channel(e, v, rank) for v in (running_mean, running_var, weight, bias)
