@@ -43,7 +43,7 @@ def _named() -> Decompositions:
     """PyTorch's rules for what the table decomposes beyond the core set."""
     from torch._decomp import global_decomposition_table
 
-    known = global_decomposition_table["post_autograd"]
+    known: Decompositions = global_decomposition_table["post_autograd"]
     wanted = {operation(name) for name in DECOMPOSED}
     norms = {operation(name) for name in BATCH_NORMS}
     return {
