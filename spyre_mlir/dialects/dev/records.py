@@ -308,8 +308,9 @@ class VectorOp(RecordOp):
         self.verify_record()
         known = len(self.inputs)
         rank = len(self.axes)
-        if any(not 0 <= axis < rank for axis in self.fold_data):
-            raise VerifyException(f"fold over axes {self.fold_data} of {rank}")
+        fold = self.fold_data
+        if any(not 0 <= axis < rank for axis in fold) or len({*fold}) < len(fold):
+            raise VerifyException(f"fold over axes {fold} of {rank}")
         for step in self.steps_data:
             if any(not 0 <= o < known for o in step.operands):
                 raise VerifyException(f"step {step.function} reads a later value")
@@ -443,6 +444,8 @@ class RingReduceOp(RecordOp):
     def verify_(self) -> None:
         self.verify_record()
         verify_reduction(self.combine.data, self.source.data.dtype)
+        if len({*self.digits_data}) < len(self.digits_data):
+            raise VerifyException(f"digits {self.digits_data} name one twice")
         if self.source.data.space != "lx" or self.target.data.space != "lx":
             raise VerifyException("the ring moves between scratchpads")
 
